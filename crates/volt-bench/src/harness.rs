@@ -1,0 +1,181 @@
+//! The parent: rounds of child processes, in rotating order, for each row.
+#![forbid(unsafe_code)]
+
+mod process;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::bench::{Mode, Sample};
+use crate::load::Mark;
+use crate::record::{self, RowResult};
+use crate::registry::Row;
+use crate::stats;
+
+pub(crate) use process::{Child, Reexec};
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) rounds: usize,
+    /// Rounds of rows that measure for a fixed time.
+    pub(crate) long_rounds: usize,
+    pub(crate) detail_rounds: usize,
+    pub(crate) batch: Duration,
+    /// A child that takes longer hangs.
+    pub(crate) timeout: Duration,
+}
+
+impl Plan {
+    /// The headline rows in under three minutes.
+    pub(crate) fn quick() -> Self {
+        Plan {
+            rounds: 9,
+            long_rounds: 6,
+            detail_rounds: 1,
+            batch: Duration::from_millis(5),
+            timeout: Duration::from_secs(20),
+        }
+    }
+
+    pub(crate) fn full() -> Self {
+        Plan {
+            rounds: 15,
+            long_rounds: 9,
+            detail_rounds: 5,
+            batch: Duration::from_millis(20),
+            timeout: Duration::from_secs(60),
+        }
+    }
+
+    fn rounds_of(&self, row: &Row) -> usize {
+        if row.long { self.long_rounds } else { self.rounds }
+    }
+
+    /// Child processes that a row takes: the unit of the progress bar.
+    pub(crate) fn steps(&self, row: &Row) -> u64 {
+        let passes = self.rounds_of(row) + 2 + if row.detail { self.detail_rounds } else { 0 };
+        (passes * row.contenders.len()) as u64
+    }
+}
+
+/// Starts one child; the seam at which tests put their own.
+pub(crate) trait Start {
+    fn start(&mut self, child: &Child<'_>) -> Result<Sample, String>;
+}
+
+/// Measures a row: calibration, rounds, then the passes beside time. A contender that fails is
+/// reported and left out of the rest; the row goes on. `step` is called after each child.
+pub(crate) fn measure(
+    row: &Row,
+    plan: &Plan,
+    start: &mut dyn Start,
+    step: &mut dyn FnMut(&str),
+) -> RowResult {
+    let mark = Mark::now();
+    let rounds = plan.rounds_of(row);
+    let mut states: Vec<State> = row.contenders.iter().map(|_| State::new(rounds)).collect();
+    let mut child = |index: usize, state: &mut State, mode: Mode, pass: &str| {
+        let contender = &row.contenders[index];
+        if state.failure.is_some() {
+            step(contender.name);
+            return None;
+        }
+        let result = start.start(&Child {
+            row: row.id,
+            contender: contender.name,
+            mode,
+            iterations: state.iterations,
+            batch: plan.batch,
+            timeout: plan.timeout,
+        });
+        step(contender.name);
+        result.map_err(|reason| state.failure = Some(format!("{pass}: {reason}"))).ok()
+    };
+
+    for (index, state) in states.iter_mut().enumerate() {
+        if let Some(sample) = child(index, state, Mode::Calibrate, "calibration") {
+            state.iterations = sample.iterations.max(1);
+        }
+    }
+    for round in 0..rounds {
+        for index in rotated(states.len(), round) {
+            let state = &mut states[index];
+            if let Some(sample) = child(index, state, Mode::Time, &format!("round {}", round + 1)) {
+                state.rounds[round] = sample.value;
+                state.keep(sample.extra);
+            }
+        }
+    }
+    for (index, state) in states.iter_mut().enumerate() {
+        if let Some(sample) = child(index, state, Mode::Alloc, "allocation pass") {
+            state.keep(sample.extra);
+        }
+    }
+    for round in 0..if row.detail { plan.detail_rounds } else { 0 } {
+        for index in rotated(states.len(), round) {
+            let state = &mut states[index];
+            if let Some(sample) = child(index, state, Mode::Detail, "fairness pass") {
+                state.keep(sample.extra);
+            }
+        }
+    }
+    result(row, states, mark)
+}
+
+fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
+    let contenders = row.contenders.iter().zip(states);
+    RowResult {
+        id: row.id.to_owned(),
+        group: row.group().to_owned(),
+        title: row.title.to_owned(),
+        unit: row.unit.to_owned(),
+        headline: row.headline,
+        resolution: row.resolution,
+        note: row.note.to_owned(),
+        load: mark.load(),
+        contenders: contenders
+            .map(|(contender, state)| record::Contender {
+                name: contender.name.to_owned(),
+                role: contender.role,
+                note: contender.note.to_owned(),
+                iterations: state.iterations,
+                rounds: state.rounds,
+                extra: state
+                    .extra
+                    .iter()
+                    .filter_map(|(k, v)| Some((k.clone(), stats::median(v)?)))
+                    .collect(),
+                failure: state.failure,
+            })
+            .collect(),
+    }
+}
+
+/// What is known of a contender so far.
+struct State {
+    iterations: u64,
+    rounds: Vec<Option<f64>>,
+    extra: BTreeMap<String, Vec<f64>>,
+    failure: Option<String>,
+}
+
+impl State {
+    fn new(rounds: usize) -> Self {
+        State { iterations: 1, rounds: vec![None; rounds], extra: BTreeMap::new(), failure: None }
+    }
+
+    fn keep(&mut self, extra: BTreeMap<String, f64>) {
+        for (name, value) in extra {
+            self.extra.entry(name).or_default().push(value);
+        }
+    }
+}
+
+/// Each round starts with another contender, so that none always follows the same one's heat.
+fn rotated(len: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..len).map(move |i| (i + round) % len)
+}
+
+#[cfg(test)]
+mod tests;

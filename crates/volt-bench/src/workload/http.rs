@@ -1,0 +1,115 @@
+//! HTTP/1.1: hyper's server on each runtime, under a load generator of our own.
+#![forbid(unsafe_code)]
+
+mod load;
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::{Request, Response};
+
+use crate::bench::Bench;
+use crate::kind::Runtime;
+use crate::on_tokio;
+use crate::on_volt;
+use crate::registry::Row;
+
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = vec![
+        Row::new("http/hello_64", "hello over 64 kept-alive connections (per request)")
+            .headline()
+            .volt("volt", on_volt::http::serve::<64>)
+            .peer("tokio", on_tokio::http::serve::<64>)
+            .floor("raw epoll", load::floor::<64>)
+            .but("one thread, fixed bytes, no HTTP library"),
+        Row::new("http/hello_1", "hello over one kept-alive connection (per request)")
+            .volt("volt", on_volt::http::serve::<1>)
+            .peer("tokio", on_tokio::http::serve::<1>)
+            .floor("raw epoll", load::floor::<1>)
+            .but("one thread, fixed bytes, no HTTP library"),
+    ];
+    if wrk_is_here() {
+        rows.push(
+            Row::new("http/hello_wrk", "hello under wrk -t1 -c64 (per request)")
+                .long()
+                .volt("volt", on_volt::http::serve_wrk)
+                .peer("tokio", on_tokio::http::serve_wrk),
+        );
+    }
+    rows
+}
+
+fn wrk_is_here() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join("wrk").is_file())
+}
+
+/// Loads the server with a process of `wrk` for a second.
+pub(crate) fn measure_wrk<R: Runtime>(b: &mut Bench, runtime: R, address: SocketAddr) {
+    if b.rehearsal() {
+        return;
+    }
+    let output = std::process::Command::new("wrk")
+        .args(["-t1", "-c64", "-d1s", &format!("http://{address}/hello")])
+        .output()
+        .expect("wrk starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !text.contains("Non-2xx"), "{text}");
+    let rate = text
+        .lines()
+        .find_map(|l| l.trim().strip_prefix("Requests/sec:")?.trim().parse::<f64>().ok());
+    let rate = rate.unwrap_or_else(|| panic!("wrk tells no rate: {text}"));
+    b.value(1e9 / rate);
+    b.extra("requests_per_second", rate);
+    std::mem::forget(runtime);
+}
+
+/// What every server answers.
+const HELLO: &[u8] = b"Hello, World!";
+
+/// Loads the server at the address and reports the time for each request.
+pub(crate) fn measure<R: Runtime, const CONNECTIONS: usize>(
+    b: &mut Bench,
+    runtime: R,
+    address: SocketAddr,
+) {
+    let mut load = load::Load::connect(address, CONNECTIONS);
+    b.iter_ops(CONNECTIONS as u64, |n| load.run(n));
+    drop(load);
+    // Ends with the process: its tasks still wait for connections.
+    std::mem::forget(runtime);
+}
+
+/// The handler of every runtime.
+pub(crate) async fn hello(
+    request: Request<hyper::body::Incoming>,
+) -> Result<Response<Text>, Infallible> {
+    assert_eq!(request.uri().path(), "/hello");
+    Ok(Response::new(Text(Some(Bytes::from_static(HELLO)))))
+}
+
+/// A body of one piece.
+pub(crate) struct Text(Option<Bytes>);
+
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}

@@ -1,0 +1,65 @@
+//! The CPU pools: fork-join and small tasks, on two threads.
+#![forbid(unsafe_code)]
+
+pub(crate) mod forks;
+pub(crate) mod spawns;
+
+use std::sync::OnceLock;
+
+use crate::kind::WORKERS;
+use crate::registry::Row;
+
+pub(crate) fn rows() -> Vec<Row> {
+    let mut rows = forks::rows();
+    rows.extend(spawns::rows());
+    rows
+}
+
+/// Volt's pool with two threads.
+fn volt_pool() -> &'static volt_pool::ThreadPool {
+    static POOL: OnceLock<volt_pool::ThreadPool> = OnceLock::new();
+    POOL.get_or_init(|| {
+        volt_pool::Builder::new().threads(WORKERS).build().expect("the pool starts")
+    })
+}
+
+fn volt_enter<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    volt_pool().install(run)
+}
+
+/// For fork-join: the caller works in place, as a guest of the pool.
+fn volt_guest<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    volt_pool().enter(run)
+}
+
+/// rayon with two threads.
+fn rayon_pool() -> &'static rayon::ThreadPool {
+    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
+    POOL.get_or_init(|| {
+        rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build().expect("the pool starts")
+    })
+}
+
+fn rayon_enter<R: Send>(run: impl FnOnce() -> R + Send) -> R {
+    rayon_pool().install(run)
+}
+
+/// chili with the caller and one thread more.
+fn chili_enter<R>(run: impl FnOnce(&mut chili::Scope<'_>) -> R) -> R {
+    static POOL: OnceLock<chili::ThreadPool> = OnceLock::new();
+    let start = || {
+        chili::ThreadPool::with_config(chili::Config {
+            thread_count: std::num::NonZero::new(WORKERS),
+            ..Default::default()
+        })
+    };
+    run(&mut POOL.get_or_init(start).scope())
+}
+
+fn one_after_the_other<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
+    (a(), b())
+}
+
+fn stay<R>(run: impl FnOnce() -> R) -> R {
+    run()
+}

@@ -1,0 +1,136 @@
+//! The function behind the attribute.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Error, ItemFn, Result, ReturnType, Type};
+
+use crate::options::{Flavor, Options};
+
+/// Which attribute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Main,
+    Test,
+}
+
+impl Kind {
+    pub(crate) fn default_flavor(self) -> Flavor {
+        match self {
+            Self::Main => Flavor::MultiThread,
+            Self::Test => Flavor::CurrentThread,
+        }
+    }
+}
+
+/// The plain function, or the error beside the function as it was, so that one mistake gives one
+/// message.
+pub(crate) fn expand(options: TokenStream, item: TokenStream, kind: Kind) -> TokenStream {
+    try_expand(options, item.clone(), kind).unwrap_or_else(|error| {
+        let error = error.to_compile_error();
+        quote! { #error #item }
+    })
+}
+
+fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<TokenStream> {
+    let mut function: ItemFn = syn::parse2(item)?;
+    if function.sig.asyncness.take().is_none() {
+        let message = "the `async` keyword is missing from the function";
+        return Err(Error::new_spanned(function.sig.fn_token, message));
+    }
+    let options = Options::parse(options, kind)?;
+    if !function.sig.inputs.is_empty() && (kind == Kind::Test || function.sig.ident == "main") {
+        let message = "a function without callers cannot take arguments";
+        return Err(Error::new_spanned(&function.sig.inputs, message));
+    }
+    let runtime = &options.runtime;
+    let builder = builder(&options);
+    // Named, so that `?` in the body knows the error's type.
+    let output = match &function.sig.output {
+        ReturnType::Default => quote! { () },
+        ReturnType::Type(_, ty) if has_impl(ty) => quote! { _ },
+        ReturnType::Type(_, ty) => quote! { #ty },
+    };
+    let body = &function.block;
+    *function.block = syn::parse2(quote! {{
+        let body = async move #body;
+        #runtime::macro_support::block_on::<#output, _>(#builder, body)
+    }})?;
+    let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
+    Ok(quote! { #test #function })
+}
+
+fn builder(options: &Options) -> TokenStream {
+    let runtime = &options.runtime;
+    let new = match options.flavor {
+        Flavor::MultiThread => quote! { new_multi_thread },
+        Flavor::CurrentThread => quote! { new_current_thread },
+    };
+    let workers = options.worker_threads.map(|number| quote! { .worker_threads(#number) });
+    let paused = options.start_paused.map(|paused| quote! { .start_paused(#paused) });
+    quote! { #runtime::runtime::Builder::#new().enable_all() #workers #paused }
+}
+
+/// `impl Trait` cannot be named in a type argument.
+fn has_impl(ty: &Type) -> bool {
+    let tokens = quote! { #ty };
+    tokens.into_iter().any(|token| token.to_string() == "impl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(options: TokenStream, item: TokenStream, kind: Kind) -> String {
+        expand(options, item, kind).to_string()
+    }
+
+    #[test]
+    fn options_reach_the_builder() {
+        let options = quote! { flavor = "multi_thread", worker_threads = 3 };
+        let text = expanded(options, quote! { async fn main() {} }, Kind::Main);
+        assert!(
+            text.contains("new_multi_thread () . enable_all () . worker_threads (3usize)"),
+            "{text}"
+        );
+        let options = quote! { start_paused = true, crate = "other::path" };
+        let text =
+            expanded(options, quote! { async fn t() -> Result<(), E> { Ok(()) } }, Kind::Test);
+        assert!(
+            text.contains("other :: path :: runtime :: Builder :: new_current_thread"),
+            "{text}"
+        );
+        assert!(text.contains("start_paused (true)"), "{text}");
+        assert!(text.contains("block_on :: < Result < () , E > , _ >"), "{text}");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let cases = [
+            (quote! {}, quote! { fn main() {} }, "`async` keyword is missing"),
+            (quote! { flavour = "x" }, quote! { async fn main() {} }, "unknown option `flavour`"),
+            (
+                quote! { flavor = "x" },
+                quote! { async fn main() {} },
+                "expected \\\"multi_thread\\\"",
+            ),
+            (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "positive number"),
+            (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),
+            (
+                quote! { flavor = "current_thread", worker_threads = 2 },
+                quote! { async fn main() {} },
+                "`worker_threads` needs",
+            ),
+            (
+                quote! { flavor = "multi_thread", flavor = "multi_thread" },
+                quote! { async fn main() {} },
+                "given twice",
+            ),
+            (quote! {}, quote! { async fn main(x: u8) {} }, "cannot take arguments"),
+        ];
+        for (options, item, expected) in cases {
+            let text = expanded(options, item, Kind::Main);
+            assert!(text.contains("compile_error"), "{text}");
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `#[volt::main]` and `#[volt::test]`: an `async fn` becomes a plain one that builds a runtime and
+//! blocks on the body.
+//!
+//! The macros are re-exported by `volt-rt`, which documents them with running examples.
+#![forbid(unsafe_code)]
+
+use proc_macro::TokenStream;
+
+mod entry;
+mod options;
+
+/// Runs an `async fn` on a runtime of its own.
+///
+/// Options, in parentheses and separated by commas:
+///
+/// | Option             | Values                               | Default          |
+/// |--------------------|--------------------------------------|------------------|
+/// | `flavor`           | `"multi_thread"`, `"current_thread"` | `"multi_thread"` |
+/// | `worker_threads`   | a positive number, multi-thread only | one per processor |
+/// | `start_paused`     | `true`: time starts [paused], current-thread only | `false` |
+/// | `crate`            | the path of the runtime's crate      | `"volt"`         |
+///
+/// [paused]: https://docs.rs/volt-rt/latest/volt/time/fn.pause.html
+#[proc_macro_attribute]
+pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(options.into(), item.into(), entry::Kind::Main).into()
+}
+
+/// Runs an `async fn` as a test, on a runtime of its own.
+///
+/// Takes the options of [`main`](macro@main); the flavor is `"current_thread"` by default.
+#[proc_macro_attribute]
+pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(options.into(), item.into(), entry::Kind::Test).into()
+}

@@ -1,0 +1,73 @@
+//! A parallel quicksort of ten million numbers by `join`, checked against the standard library's.
+//!
+//! `cargo run --release -p volt-pool --example quicksort [COUNT]`
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "an example reads the clock")]
+
+use std::time::Instant;
+
+/// Below this, a part is sorted in sequence.
+const SMALL: usize = 2048;
+
+fn quicksort(values: &mut [u64]) {
+    if values.len() <= SMALL {
+        values.sort_unstable();
+        return;
+    }
+    let middle = partition(values);
+    let (left, right) = values.split_at_mut(middle);
+    // The pivot, the first of the right part, is in its place.
+    volt_pool::join(|| quicksort(left), || quicksort(&mut right[1..]));
+}
+
+/// Moves what is smaller than a pivot to the front, and the pivot behind that.
+fn partition(values: &mut [u64]) -> usize {
+    let last = values.len() - 1;
+    let mut probes = [0, last / 2, last].map(|at| (values[at], at));
+    probes.sort_unstable();
+    values.swap(0, probes[1].1);
+    let (pivot, rest) = values.split_first_mut().expect("not empty");
+    let mut smaller = 0;
+    for at in 0..rest.len() {
+        let belongs = rest[at] < *pivot;
+        rest.swap(at, smaller);
+        smaller += usize::from(belongs);
+    }
+    values.swap(0, smaller);
+    smaller
+}
+
+fn random(count: usize) -> Vec<u64> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn main() {
+    let count = std::env::args().nth(1).map_or(10_000_000, |count| count.parse().expect("a count"));
+    let values = random(count);
+
+    let mut expected = values.clone();
+    let start = Instant::now();
+    expected.sort_unstable();
+    println!("std sort_unstable    {:>9.1?}", start.elapsed());
+
+    let mut sorted = values.clone();
+    let start = Instant::now();
+    quicksort(&mut sorted);
+    println!("quicksort by join    {:>9.1?}", start.elapsed());
+    assert_eq!(sorted, expected);
+
+    let mut sorted = values;
+    let start = Instant::now();
+    volt_pool::par::par_sort_unstable(&mut sorted);
+    println!("par_sort_unstable    {:>9.1?}", start.elapsed());
+    assert_eq!(sorted, expected);
+
+    println!("{count} numbers, {} threads: all three agree", volt_pool::current_num_threads());
+}

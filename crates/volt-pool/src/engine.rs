@@ -1,0 +1,417 @@
+//! A pool's core: what its threads share, how they start and how they end.
+//!
+//! Invariants:
+//! 1. A core is made inside a standard `Arc`, and each of its threads holds one. So records, queues
+//!    and the word outlive every thread, and the last thread's last access (finding T4).
+//! 2. A task is in exactly one queue from `schedule` until it is called.
+//! 3. `injector` is closed only when all threads have ended; what a closed injector refuses goes
+//!    back to the caller.
+//!
+//! Threads start when there is work and nobody to do it. A thread that cannot be started is taken
+//! back; with no thread at all, whoever submitted work runs what is queued (finding T2).
+
+use std::cell::Cell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
+
+use crate::payload::{discard, discard_payload};
+use crate::queue::{Closed, Queue};
+use crate::roster::Roster;
+use crate::spin::SPIN;
+use crate::sync_word::{Notified, SyncWord};
+use crate::task::{Action, Task, TaskList};
+use crate::thread_cell::thread_cell;
+use crate::worker::{self, Worker};
+
+/// Called with a thread's index.
+pub(crate) type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What a pool is told when it is made.
+#[derive(Clone, Default)]
+pub(crate) struct Config {
+    pub(crate) threads: u32,
+    pub(crate) name: Option<String>,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) pin: bool,
+    pub(crate) on_start: Option<Hook>,
+    pub(crate) on_stop: Option<Hook>,
+    /// Called before each start with its number; true makes it fail.
+    pub(crate) fail_start: Option<Arc<dyn Fn(usize) -> bool + Send + Sync>>,
+}
+
+pub(crate) struct Core {
+    pub(crate) sync: SyncWord,
+    pub(crate) injector: Queue,
+    pub(crate) workers: Roster,
+    config: Config,
+    /// Set by a shutdown that hands tasks back instead of running them.
+    abandoned: AtomicBool,
+    /// Only touched where threads start and end.
+    handles: Mutex<Vec<thread::JoinHandle<()>>>,
+    /// Held by the one shutdown at a time.
+    ending: Mutex<()>,
+    /// How often a start was tried.
+    starts: AtomicUsize,
+    /// How many threads have a number.
+    threads: AtomicUsize,
+    /// Records of guests that are not in use.
+    guests: Mutex<Vec<Guest>>,
+    spin: Duration,
+}
+
+thread_cell! {
+    /// True while this thread, which is none of a pool, runs what no thread could be started for.
+    static RUNNING_INLINE: Cell<bool> = Cell::new(false)
+}
+
+/// A guest's record, while nobody uses it.
+struct Guest(*const Worker);
+
+// SAFETY: records are `Send`, and one that is not in use belongs to whoever takes it.
+unsafe impl Send for Guest {}
+
+/// A mutex without poisoning: nothing here panics while it holds one.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Core {
+    pub(crate) fn new(config: Config) -> Arc<Self> {
+        let processors = processors();
+        let spin =
+            if config.threads <= processors && processors > 1 { SPIN } else { Duration::ZERO };
+        Arc::new(Self {
+            sync: SyncWord::new(),
+            injector: Queue::new(),
+            workers: Roster::new(),
+            config,
+            abandoned: AtomicBool::new(false),
+            handles: Mutex::new(Vec::new()),
+            ending: Mutex::new(()),
+            starts: AtomicUsize::new(0),
+            threads: AtomicUsize::new(0),
+            guests: Mutex::new(Vec::new()),
+            spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
+        })
+    }
+
+    pub(crate) fn max_threads(&self) -> usize {
+        self.config.threads as usize
+    }
+
+    pub(crate) fn spin_limit(&self) -> Duration {
+        self.spin
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        // ORD relaxed: looked at between tasks; the shutdown drains what is left.
+        self.abandoned.load(Relaxed)
+    }
+
+    /// The number of threads that have started.
+    pub(crate) fn started(&self) -> usize {
+        // ORD relaxed: a count.
+        self.threads.load(Relaxed)
+    }
+
+    /// Lets the calling thread, which is in no pool, work in this one for the time of `work`.
+    pub(crate) fn as_guest<R>(&self, work: impl FnOnce(&Worker) -> R) -> R {
+        struct Leave<'a>(&'a Core, *const Worker);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                Worker::enter(std::ptr::null());
+                lock(&self.0.guests).push(Guest(self.1));
+            }
+        }
+        let free = lock(&self.guests).pop();
+        let record = match free {
+            Some(Guest(record)) => record,
+            None => {
+                let index = self.workers.reserve();
+                self.workers.publish(index, Box::new(Worker::new(self, index, None)))
+            }
+        };
+        // SAFETY: the roster keeps it as long as `self` lives.
+        let worker = unsafe { &*record };
+        worker.adopt();
+        let _leave = Leave(self, record);
+        Worker::enter(record);
+        work(worker)
+    }
+
+    /// The calling thread's record, if it is a thread of this pool, or a guest in it.
+    #[inline]
+    pub(crate) fn own_worker(&self) -> Option<&Worker> {
+        // SAFETY: set by the thread itself, whose record outlives its run.
+        let worker = unsafe { worker::current().as_ref() }?;
+        std::ptr::eq(worker.core(), self).then_some(worker)
+    }
+
+    #[inline]
+    fn own_thread(&self) -> Option<&Worker> {
+        self.own_worker().filter(|worker| worker.thread().is_some())
+    }
+
+    /// Queues a task, on this thread if it is one of the pool's.
+    ///
+    /// # Safety
+    /// 1. The task is alive until it is called, and marked as queued, but in no queue.
+    #[inline]
+    pub(crate) unsafe fn schedule(&self, task: NonNull<Task>) -> Result<(), Closed> {
+        match self.own_thread() {
+            // SAFETY: our own record; the task is in no queue (1).
+            Some(worker) => unsafe { worker.push(task) },
+            // SAFETY: the task is in no queue (1).
+            None => drop(unsafe { self.injector.push((task, task)) }?),
+        }
+        self.notify();
+        Ok(())
+    }
+
+    /// Queues a chain.
+    ///
+    /// # Safety
+    /// 1. As for `schedule`, for each task of the chain.
+    pub(crate) unsafe fn schedule_chain(
+        &self,
+        chain: (NonNull<Task>, NonNull<Task>),
+    ) -> Result<(), Closed> {
+        match self.own_thread() {
+            // SAFETY: in no queue (1).
+            Some(worker) => unsafe { worker.push_chain(chain) },
+            // SAFETY: in no queue (1).
+            None => drop(unsafe { self.injector.push(chain) }?),
+        }
+        self.notify();
+        Ok(())
+    }
+
+    /// Makes sure that somebody looks at the queues.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if self.sync.notify(self.config.threads) == Notified::Start {
+            self.start_thread();
+        }
+    }
+
+    /// The waking thread found work: passes its role on if there is more.
+    pub(crate) fn found(&self, more: bool) {
+        if more {
+            if self.sync.hand_on(self.config.threads) == Notified::Start {
+                self.start_thread();
+            }
+            return;
+        }
+        self.sync.found();
+        if self.has_work() {
+            self.notify();
+        }
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.injector.is_waiting() || self.workers.iter().any(Worker::has_work)
+    }
+
+    /// Starts the thread that was just counted.
+    #[cold]
+    fn start_thread(&self) {
+        match self.try_start() {
+            Ok(handle) => lock(&self.handles).push(handle),
+            Err(_) => {
+                if self.sync.start_failed() == 0 {
+                    self.run_inline();
+                }
+            }
+        }
+    }
+
+    fn try_start(&self) -> io::Result<thread::JoinHandle<()>> {
+        // ORD relaxed: counts.
+        let number = self.starts.fetch_add(1, Relaxed);
+        if self.config.fail_start.as_ref().is_some_and(|fail| fail(number)) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        let mut builder = thread::Builder::new()
+            .name(self.config.name.as_deref().unwrap_or("volt-pool").to_owned());
+        if let Some(size) = self.config.stack_size {
+            builder = builder.stack_size(size);
+        }
+        // SAFETY: a core lives inside a standard `Arc` (invariant 1).
+        unsafe { Arc::increment_strong_count(self) };
+        // SAFETY: the count that was just added.
+        let core = unsafe { Arc::from_raw(self) };
+        builder.spawn(move || core.thread_main())
+    }
+
+    fn thread_main(self: Arc<Self>) {
+        // ORD relaxed: a count.
+        let number = self.threads.fetch_add(1, Relaxed);
+        if self.config.pin {
+            pin(number);
+        }
+        let index = self.workers.reserve();
+        let record = Worker::new(&raw const *self, index, Some(number));
+        let worker = self.workers.publish(index, Box::new(record));
+        Worker::enter(worker);
+        // SAFETY: the roster keeps it as long as `self` lives.
+        let worker = unsafe { &*worker };
+        if let Some(hook) = &self.config.on_start {
+            discard(|| hook(number));
+        }
+        // A raw task that panics must not take the thread with it.
+        while let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.live())) {
+            discard_payload(payload);
+            worker.reset();
+        }
+        if let Some(hook) = &self.config.on_stop {
+            discard(|| hook(number));
+        }
+        Worker::enter(std::ptr::null());
+        self.sync.exited();
+    }
+
+    /// Starts all threads that the pool may have, as far as that is possible, and waits until
+    /// they have records.
+    pub(crate) fn start_all(&self) {
+        while self.sync.count_start(self.config.threads) {
+            match self.try_start() {
+                Ok(handle) => lock(&self.handles).push(handle),
+                Err(_) => {
+                    if self.sync.start_failed() == 0 {
+                        self.run_inline();
+                    }
+                    break;
+                }
+            }
+        }
+        let mut attempt = 0;
+        while self.workers.iter().filter(|worker| worker.thread().is_some()).count()
+            < self.sync.spawned() as usize
+            && !self.sync.is_shut_down()
+        {
+            volt_sync::internal::primitive::spin(attempt);
+            attempt += 1;
+        }
+    }
+
+    /// Runs what is queued, since there is no thread for it.
+    #[cold]
+    fn run_inline(&self) {
+        if RUNNING_INLINE.with(|running| running.replace(true)) {
+            // The caller further down on this stack does it.
+            return;
+        }
+        struct Reset;
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                RUNNING_INLINE.with(|running| running.set(false));
+            }
+        }
+        let _reset = Reset;
+        self.run_queue();
+    }
+
+    /// True if there are tasks in the pool's queue and no thread at all.
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.injector.is_waiting() && self.sync.spawned() == 0
+    }
+
+    /// For a thread that waits: runs what is queued if there is no thread for it. False if there
+    /// was nothing to do.
+    pub(crate) fn run_unattended(&self) -> bool {
+        let unattended = self.is_unattended();
+        if unattended {
+            self.run_queue();
+        }
+        unattended
+    }
+
+    fn run_queue(&self) {
+        while let Some(mut consumer) = self.injector.try_lock() {
+            let task = consumer.pop();
+            // What is left is what the next round looks for.
+            let _left = consumer.unlock();
+            if let Some(task) = task {
+                // A raw task that panics must not unwind into whoever happened to submit.
+                // SAFETY: out of the queue.
+                discard(|| unsafe { Task::call(task, Action::Run) });
+            }
+        }
+    }
+
+    /// Ends all threads. Returns what was not run; with `run`, that is what was submitted from
+    /// outside while they ended.
+    pub(crate) fn shut_down(&self, run: bool) -> TaskList {
+        let _ending = lock(&self.ending);
+        if !run {
+            // ORD relaxed: threads look between tasks.
+            self.abandoned.store(true, Relaxed);
+        }
+        self.sync.shut_down();
+        let mut attempt = 0;
+        loop {
+            let handles = std::mem::take(&mut *lock(&self.handles));
+            if handles.is_empty() && self.sync.spawned() == 0 {
+                break;
+            }
+            // A thread that was counted and has no handle yet is just being started.
+            if handles.is_empty() {
+                volt_sync::internal::primitive::spin(attempt);
+                attempt += 1;
+            }
+            for handle in handles {
+                // Its panics were caught; an error cannot be.
+                let _ = handle.join();
+            }
+        }
+        self.injector.close();
+        let mut left = TaskList::new();
+        self.injector.drain(&mut left);
+        for worker in self.workers.iter() {
+            worker.drain(&mut left);
+        }
+        left
+    }
+
+    /// Tells the threads to end, and waits for none of them.
+    pub(crate) fn shut_down_without_waiting(&self) {
+        self.sync.shut_down();
+    }
+}
+
+/// How many processors this process may use.
+pub(crate) fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// Binds the calling thread to one of the processors that it may use.
+#[cfg(target_os = "linux")]
+fn pin(index: usize) {
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: all zeros is the empty set.
+    let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is of the size that is given.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) } != 0 {
+        return;
+    }
+    let all: Vec<usize> = (0..libc::CPU_SETSIZE as usize)
+        // SAFETY: the index is below CPU_SETSIZE.
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &allowed) })
+        .collect();
+    let Some(&cpu) = all.get(index % all.len().max(1)) else { return };
+    // SAFETY: all zeros is the empty set.
+    let mut one: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the index is below CPU_SETSIZE.
+    unsafe { libc::CPU_SET(cpu, &mut one) };
+    // SAFETY: the set is of the size that is given. A failure leaves the thread unpinned.
+    unsafe { libc::sched_setaffinity(0, size, &raw const one) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_index: usize) {}

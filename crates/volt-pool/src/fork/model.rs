@@ -1,0 +1,106 @@
+use std::sync::Arc as StdArc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::engine::{Config, Core};
+use crate::worker::{Work, Worker};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+
+/// Two workers of a pool that starts no threads of its own: the models play its threads.
+struct Pair {
+    core: StdArc<Core>,
+    owner: Worker,
+    thief: Worker,
+    runs: AtomicU32,
+    value: UnsafeCell<u32>,
+}
+
+// SAFETY: loom checks the cell.
+unsafe impl Sync for Pair {}
+// SAFETY: as for the one above.
+unsafe impl Send for Pair {}
+
+impl Pair {
+    fn new() -> Arc<Self> {
+        let core = Core::new(Config { threads: 1, ..Config::default() });
+        // Nobody is started: the one thread is counted.
+        assert!(core.sync.count_start(1));
+        Arc::new(Self {
+            owner: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
+            thief: Worker::new(StdArc::as_ptr(&core), 1, Some(1)),
+            core,
+            runs: AtomicU32::new(0),
+            value: UnsafeCell::new(0),
+        })
+    }
+
+    fn b(&self) -> u32 {
+        self.value.with_mut(|_| ());
+        self.runs.fetch_add(1, Relaxed);
+        2
+    }
+
+    fn steal(&self) {
+        self.owner.fork.ask();
+        if let Some(fork) = self.owner.offer.claim() {
+            self.thief.run(Work::Fork(fork));
+        }
+    }
+}
+
+#[test]
+fn a_fork_is_run_once_wherever_it_runs() {
+    loom::model(|| {
+        let pair = Pair::new();
+        pair.value.with_mut(|_| ());
+        let other = pair.clone();
+        let thread = thread::spawn(move || other.steal());
+        // The stack is asked from the start, so this one is offered.
+        assert_eq!(pair.owner.join(|| 1, || pair.b()), (1, 2));
+        pair.value.with_mut(|_| ());
+        assert_eq!(pair.runs.load(Relaxed), 1);
+        assert!(pair.owner.offer.is_empty());
+        thread.join().unwrap();
+        drop(pair.core.clone());
+    });
+}
+
+#[test]
+fn two_thieves_take_a_fork_once() {
+    loom::model(|| {
+        let pair = Pair::new();
+        let threads = [pair.clone(), pair.clone()].map(|other| {
+            thread::spawn(move || {
+                if let Some(fork) = other.owner.offer.claim() {
+                    other.thief.run(Work::Fork(fork));
+                }
+            })
+        });
+        assert_eq!(pair.owner.join(|| 1, || pair.b()), (1, 2));
+        assert_eq!(pair.runs.load(Relaxed), 1);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+/// A fork that turns out to be unrelated goes back to its owner, who runs it.
+#[test]
+fn a_returned_fork_is_run_by_its_owner() {
+    use crate::fork::Fork;
+    use crate::frame::{Frame, Outcome};
+    loom::model(|| {
+        let pair = Pair::new();
+        let other = pair.clone();
+        let thread = thread::spawn(move || {
+            if let Some(fork) = other.owner.offer.claim() {
+                // SAFETY: claimed, so alive and offered.
+                let frame = unsafe { &raw const Fork::promoted(fork.as_ptr()).frame };
+                // SAFETY: claimed, and not run.
+                unsafe { Frame::finish(frame, Outcome::Returned) };
+            }
+        });
+        assert_eq!(pair.owner.join(|| 1, || pair.b()), (1, 2));
+        assert_eq!(pair.runs.load(Relaxed), 1);
+        thread.join().unwrap();
+    });
+}

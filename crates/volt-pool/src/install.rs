@@ -1,0 +1,326 @@
+//! Calls into a pool that the caller waits for: `install` and `broadcast`.
+//!
+//! A caller outside waits without helping. A caller that is a thread of *another* pool may be
+//! called back: work that descends from what it waits for, and is for its own pool, comes by mail
+//! to that very thread, so that pools which call into each other cannot lock each other up.
+
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{AcqRel, SeqCst};
+use std::thread;
+
+use volt_sync::internal::primitive::{AtomicUsize, UnsafeCell, fence};
+
+use crate::engine::Core;
+use crate::frame::{Frame, Outcome};
+use crate::parking;
+use crate::payload::{Payload, discard_payload};
+use crate::roster::RECORDS;
+use crate::spin::Spin;
+use crate::task::{Action, Task};
+use crate::worker::{Help, Worker, with_current};
+
+/// A call on its caller's stack.
+#[repr(C)]
+struct Call<F, R> {
+    task: Task,
+    frame: Frame,
+    function: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
+}
+
+impl<F: FnOnce() -> R, R> Call<F, R> {
+    /// # Safety
+    /// 1. `task` is the first field of a `Self` whose caller waits for its frame.
+    unsafe fn call(task: NonNull<Task>, action: Action) {
+        let this = task.cast::<Self>().as_ptr();
+        // SAFETY: the caller waits (1).
+        let frame = unsafe { &raw const (*this).frame };
+        if action == Action::Discard {
+            // SAFETY: we have the call; the caller runs it itself.
+            return unsafe { Frame::finish(frame, Outcome::Returned) };
+        }
+        // SAFETY: the caller waits (1).
+        let function = unsafe { &(*this).function };
+        // SAFETY: called once, and the caller does not touch it meanwhile.
+        let function = function.with_mut(|f| unsafe { take(f) });
+        let result = catch_unwind(AssertUnwindSafe(function));
+        // SAFETY: the caller waits (1).
+        let place = unsafe { &(*this).result };
+        // SAFETY: the caller reads it after the outcome only.
+        place.with_mut(|place| unsafe { (*place).write(result) });
+        // SAFETY: we have the call.
+        unsafe { Frame::finish(frame, Outcome::Done) };
+    }
+}
+
+/// # Safety
+/// 1. The pointer is valid and the caller's alone, and its content is not used again.
+unsafe fn take<F>(function: *mut ManuallyDrop<F>) -> F {
+    // SAFETY: valid and ours (1).
+    let function = unsafe { &mut *function };
+    // SAFETY: not used again (1).
+    unsafe { ManuallyDrop::take(function) }
+}
+
+/// Runs `function` with the pool as the current one: on this thread if it is in the pool already or
+/// in none (then as a guest), otherwise on a thread of the pool.
+pub(crate) fn enter<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F) -> R {
+    with_current(|worker| match worker {
+        Some(_) => install(core, function),
+        None => enter_in_place(core, function),
+    })
+}
+
+/// As `enter`, for a thread that is in no pool.
+pub(crate) fn enter_in_place<R>(core: &Core, function: impl FnOnce() -> R) -> R {
+    if core.workers.len() < RECORDS {
+        core.as_guest(|_| function())
+    } else {
+        // Far more threads than any machine runs: this one does it alone.
+        function()
+    }
+}
+
+/// Runs `function` on a thread of the pool and returns its result; at once, if this is one.
+pub(crate) fn install<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F) -> R {
+    with_current(|worker| match worker {
+        Some(worker) if ptr::eq(worker.core(), core) => function(),
+        _ => install_there(core, worker, function),
+    })
+}
+
+#[cold]
+fn install_there<F: FnOnce() -> R + Send, R: Send>(
+    core: &Core,
+    worker: Option<&Worker>,
+    function: F,
+) -> R {
+    let parent = worker.map_or(ptr::null(), Worker::current);
+    let parker = worker.map_or_else(parking::mine, Worker::parker);
+    let owner = worker.map_or(ptr::null(), ptr::from_ref);
+    let mut call = Call {
+        task: Task::new(Call::<F, R>::call),
+        // SAFETY: the code that runs here is a part of `parent`, which outlives this call.
+        frame: unsafe { Frame::new(parent, parker, owner) },
+        function: UnsafeCell::new(ManuallyDrop::new(function)),
+        result: UnsafeCell::new(MaybeUninit::<thread::Result<R>>::uninit()),
+    };
+    // Only now does the frame have its address.
+    call.task = Task::within(Call::<F, R>::call, &raw const call.frame);
+    let call = &call;
+    let task = NonNull::from(call).cast::<Task>();
+    // SAFETY: alive until its owner has seen the outcome.
+    unsafe { Task::mark_queued(task) };
+    let host = worker.and_then(|worker| host_of(core, worker));
+    let queued = match host {
+        Some((host, frame)) => {
+            // SAFETY: alive until its outcome, and in no queue.
+            let posted = unsafe { host.post(task) };
+            // ORD SeqCst fence: between publishing and looking for a sleeper; pairs with `Frame::sleep`.
+            fence(SeqCst);
+            frame.call_helper();
+            posted
+        }
+        // SAFETY: alive until its outcome, marked, in no queue; the closure is `Send`.
+        None => unsafe { core.schedule(task) },
+    };
+    let outcome = match (queued, worker) {
+        (Err(_), _) => Outcome::Returned,
+        (Ok(()), Some(worker)) => wait_foreign(core, worker, &call.frame, || false, || false),
+        (Ok(()), None) => wait_outside(core, &call.frame, || false, || false),
+    };
+    match outcome {
+        Outcome::Returned => {
+            // SAFETY: returned to us, not called, and not used again.
+            let function = call.function.with_mut(|f| unsafe { take(f) });
+            function()
+        }
+        Outcome::Done => {
+            // SAFETY: written before the outcome, and taken once.
+            let result = call.result.with_mut(|r| unsafe { r.cast::<thread::Result<R>>().read() });
+            result.unwrap_or_else(|payload| resume_unwind(payload))
+        }
+    }
+}
+
+/// The thread of `core` that waits, through its nearest frame, for what `worker` runs.
+fn host_of<'a>(core: &Core, worker: &'a Worker) -> Option<(&'a Worker, &'a Frame)> {
+    let mut frame = worker.current();
+    // SAFETY: null, or an ancestor of the code that runs here, so alive.
+    while let Some(ancestor) = unsafe { frame.as_ref() } {
+        // SAFETY: null, or a thread that waits for the ancestor.
+        let owner = unsafe { ancestor.owner().as_ref() };
+        if let Some(owner) = owner.filter(|owner| ptr::eq(owner.core(), core)) {
+            return Some((owner, ancestor));
+        }
+        frame = ancestor.parent();
+    }
+    None
+}
+
+/// Waits on a thread that is none of a pool. It runs nothing itself, unless the pool was shut down
+/// or has not a single thread.
+pub(crate) fn wait_outside(
+    core: &Core,
+    frame: &Frame,
+    has_work: impl Fn() -> bool,
+    run: impl Fn() -> bool,
+) -> Outcome {
+    let mut spin = Spin::outside(core);
+    loop {
+        if let Some(outcome) = frame.outcome() {
+            return outcome;
+        }
+        if (core.sync.is_shut_down() && run()) || core.run_unattended() {
+            continue;
+        }
+        if !spin.once() {
+            frame.sleep(|| (core.sync.is_shut_down() && has_work()) || core.is_unattended());
+        }
+    }
+}
+
+/// As `wait_outside`, on a thread of another pool: it does what comes by mail besides.
+pub(crate) fn wait_foreign(
+    core: &Core,
+    worker: &Worker,
+    frame: &Frame,
+    has_work: impl Fn() -> bool,
+    run: impl Fn() -> bool,
+) -> Outcome {
+    loop {
+        if let Some(outcome) = frame.outcome() {
+            return outcome;
+        }
+        if (core.sync.is_shut_down() && run()) || core.run_unattended() {
+            continue;
+        }
+        worker
+            .wait_once(frame, || (core.sync.is_shut_down() && has_work()) || core.is_unattended());
+    }
+}
+
+/// One thread's part of a broadcast.
+#[repr(C)]
+struct Part<'a, F, R> {
+    task: Task,
+    index: usize,
+    shared: &'a Shared<'a, F>,
+    result: UnsafeCell<Option<thread::Result<R>>>,
+}
+
+struct Shared<'a, F> {
+    frame: Frame,
+    left: AtomicUsize,
+    function: &'a F,
+}
+
+impl<F: Fn(usize) -> R + Sync, R: Send> Part<'_, F, R> {
+    /// # Safety
+    /// 1. `task` is the first field of a `Self` whose caller waits for the shared frame.
+    unsafe fn call(task: NonNull<Task>, _action: Action) {
+        // SAFETY: the caller waits (1).
+        let this = unsafe { &*task.cast::<Self>().as_ptr() };
+        this.run();
+        let frame = &raw const this.shared.frame;
+        // AcqRel, so that the last one passes on what all did.
+        // ORD relaxed: stronger; the result is carried by the frame's outcome.
+        if this.shared.left.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: the last part ends it.
+            unsafe { Frame::finish(frame, Outcome::Done) };
+        }
+    }
+
+    fn run(&self) {
+        let function = self.shared.function;
+        let result = catch_unwind(AssertUnwindSafe(|| function(self.index)));
+        // SAFETY: the part's own; the caller reads it after the outcome.
+        self.result.with_mut(|place| unsafe { *place = Some(result) });
+    }
+}
+
+/// Runs `function` on every thread of the pool.
+pub(crate) fn broadcast<F, R>(core: &Core, function: &F) -> Vec<R>
+where
+    F: Fn(usize) -> R + Sync,
+    R: Send,
+{
+    core.start_all();
+    with_current(|worker| {
+        let parent = worker.map_or(ptr::null(), Worker::current);
+        let parker = worker.map_or_else(parking::mine, Worker::parker);
+        let owner = worker.map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the code that runs here is a part of `parent`, which outlives this call.
+        let frame = unsafe { Frame::new(parent, parker, owner) };
+        // One more for this thread, until all parts are sent.
+        let shared = Shared { frame, left: AtomicUsize::new(1), function };
+        let mut parts: Vec<(Part<'_, F, R>, &Worker)> = core
+            .workers
+            .iter()
+            .filter_map(|target| target.thread().map(|index| (index, target)))
+            .map(|(index, target)| {
+                let part = Part {
+                    task: Task::within(Part::<F, R>::call, &raw const shared.frame),
+                    index,
+                    shared: &shared,
+                    result: UnsafeCell::new(None),
+                };
+                (part, target)
+            })
+            .collect();
+        parts.sort_by_key(|(part, _)| part.index);
+        let mut own = None;
+        for (part, target) in &parts {
+            if worker.is_some_and(|worker| ptr::eq(worker, *target)) {
+                own = Some(part);
+                continue;
+            }
+            // ORD relaxed: our own count keeps it from ending; see `call`.
+            shared.left.fetch_add(1, AcqRel);
+            let task = NonNull::from(part).cast::<Task>();
+            // SAFETY: alive until the frame's outcome.
+            unsafe { Task::mark_queued(task) };
+            // SAFETY: alive until it is called, in no queue, and its function is `Sync`.
+            if unsafe { target.post(task) }.is_ok() {
+                target.parker().unpark();
+            } else {
+                // The thread has left after a shutdown.
+                // SAFETY: refused, so in no queue.
+                unsafe { Task::call(task, Action::Run) };
+            }
+        }
+        core.sync.post_all();
+        if let Some(own) = own {
+            own.run();
+        }
+        // ORD relaxed: stronger, so that what the parts did is seen if they all ended.
+        if shared.left.fetch_sub(1, AcqRel) != 1 {
+            match worker {
+                Some(worker) => drop(worker.wait(&shared.frame, Help::Mail)),
+                None => drop(wait_outside(core, &shared.frame, || false, || false)),
+            }
+        }
+        collect(parts.into_iter().map(|(part, _)| part))
+    })
+}
+
+/// The results, or the first panic.
+fn collect<'a, F: 'a, R: 'a>(parts: impl Iterator<Item = Part<'a, F, R>>) -> Vec<R> {
+    let mut results = Vec::new();
+    let mut panic: Option<Payload> = None;
+    for part in parts {
+        match part.result.into_inner() {
+            Some(Ok(result)) => results.push(result),
+            Some(Err(payload)) if panic.is_none() => panic = Some(payload),
+            Some(Err(payload)) => discard_payload(payload),
+            None => {}
+        }
+    }
+    if let Some(payload) = panic {
+        crate::payload::discard(move || drop(results));
+        resume_unwind(payload);
+    }
+    results
+}

@@ -1,0 +1,434 @@
+//! Scopes: tasks that borrow, because their scope waits for them.
+//!
+//! Purpose: a scope has a queue of its own, from which its owner helps itself while it waits, and
+//! nothing else. The pool's queues hold only a *ticket* for the scope; whoever runs it takes a chunk
+//! of the scope's tasks. So a scope with many tasks costs the pool's queues and its sleepers little,
+//! and the owner never meets unrelated tasks.
+//!
+//! Rejected: the tasks themselves in the pool's queues, where the owner would have to search for
+//! them among unrelated ones, oldest first.
+//!
+//! Invariants:
+//! 1. `pending` is BIAS plus the tasks that are not finished, less those that the owner counted in
+//!    `local`; the owner settles both when the body has ended. It is zero only once, at the end.
+//! 2. The state is in an `Arc`: the owner holds one, a queued ticket another. The ticket may be run
+//!    long after the scope's end, and finds nothing.
+//! 3. If the queue is not empty, a ticket is queued, or a consumer is at work, or the owner is.
+//! 4. Everything that a task borrows outlives the scope; the state's frame outlives its tasks.
+//!
+//! | Edge | Release side | Acquire side | Carries | Model that fails without it |
+//! |------|--------------|--------------|---------|-----------------------------|
+//! | [SC1] | `State::announce` | `State::ticket_called` | the tasks pushed before a ticket that was queued already | `a_ticket_in_flight_finds_the_task` |
+//! | [SC2] | `State::finished` | `State::settle`, the last `State::finished` | what the tasks did | `the_scope_ends_after_all_of_its_tasks` |
+//! | [SC3] | `State::keep_panic` | `State::take_panic` | the payload | - |
+//!
+//! Cost: a spawn is an allocation and 1 RMW on the owner's thread (2 elsewhere), a task another half
+//! RMW to take and 1 to hold the rest of its chunk.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::offset_of;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+
+use volt_sync::internal::primitive::{AtomicBool, AtomicPtr, AtomicUsize, fence};
+
+use crate::engine::Core;
+use crate::frame::{Frame, Outcome};
+use crate::install::{wait_foreign, wait_outside};
+use crate::parking;
+use crate::payload::{Payload, discard_payload};
+use crate::queue::Queue;
+use crate::task::{Action, Task, TaskList};
+use crate::worker::{self, Help, Worker, with_current};
+
+/// How many tasks are taken at once.
+const CHUNK: usize = 16;
+/// More than a scope can have tasks.
+const BIAS: usize = 1 << (usize::BITS - 2);
+/// `local` when the body has ended.
+const SETTLED: usize = usize::MAX;
+
+/// What a scope's owner, its tasks and its ticket share.
+#[repr(C)]
+pub(crate) struct State {
+    frame: Frame,
+    ticket: Task,
+    ticket_queued: AtomicBool,
+    queue: Queue,
+    pending: AtomicUsize,
+    /// Tasks that the owner's thread has spawned during the body; only that thread uses it.
+    local: AtomicUsize,
+    panic: AtomicPtr<Payload>,
+    core: *const Core,
+    /// The state itself, as the `Arc` has it: a pointer that may reach the counts beside it.
+    own: *const Self,
+}
+
+// SAFETY: all fields are atomic or constant; the core outlives the scope, which borrows its pool or
+// runs on one of its threads, and is not used by late tickets.
+unsafe impl Send for State {}
+// SAFETY: as for the one above.
+unsafe impl Sync for State {}
+
+impl State {
+    /// # Safety
+    /// 1. The caller waits for the scope, and `core` lives until then.
+    unsafe fn new(core: &Core, owner: Option<&Worker>) -> Arc<Self> {
+        let parent = owner.map_or(ptr::null(), Worker::current);
+        let parker = owner.map_or_else(parking::mine, Worker::parker);
+        let owner = owner.map_or(ptr::null(), ptr::from_ref);
+        let mut state = Arc::new(Self {
+            // SAFETY: the code that the owner runs is a part of `parent`, which outlives it.
+            frame: unsafe { Frame::new(parent, parker, owner) },
+            ticket: Task::new(Self::ticket_called),
+            ticket_queued: AtomicBool::new(false),
+            queue: Queue::new(),
+            pending: AtomicUsize::new(BIAS),
+            local: AtomicUsize::new(0),
+            panic: AtomicPtr::new(ptr::null_mut()),
+            core,
+            own: ptr::null(),
+        });
+        let own = Arc::as_ptr(&state);
+        if let Some(state) = Arc::get_mut(&mut state) {
+            state.own = own;
+        }
+        state
+    }
+
+    /// The frame, as tasks refer to it.
+    fn frame(&self) -> *const Frame {
+        // SAFETY: `own` is this very state.
+        unsafe { &raw const (*self.own).frame }
+    }
+
+    /// The scope of a task.
+    ///
+    /// # Safety
+    /// 1. `task` is a task of a scope, not finished, and the caller has it.
+    unsafe fn of(task: NonNull<Task>) -> Arc<Self> {
+        // SAFETY: alive (1); the frame is the first field of its state.
+        let state = unsafe { Task::origin(task) }.cast::<Self>();
+        // SAFETY: the state is in an `Arc`, which the owner holds until the task is finished.
+        unsafe { Arc::increment_strong_count(state) };
+        // SAFETY: the count that was just added.
+        unsafe { Arc::from_raw(state) }
+    }
+
+    /// Counts a task.
+    #[inline]
+    fn count(&self) {
+        let owner = self.frame.owner();
+        if !owner.is_null() && ptr::eq(owner, worker::current()) {
+            // ORD relaxed: only this thread uses it.
+            let local = self.local.load(Relaxed);
+            if local != SETTLED {
+                // ORD relaxed: as above.
+                self.local.store(local + 1, Relaxed);
+                return;
+            }
+        }
+        // ORD relaxed: the spawning code is itself counted, so the count cannot be zero.
+        self.pending.fetch_add(1, Relaxed);
+    }
+
+    /// Counts `tasks` as ended, and ends the scope with the last one.
+    ///
+    /// # Safety
+    /// 1. The caller holds the state otherwise than by the tasks.
+    unsafe fn finished(&self, tasks: usize) {
+        // ORD[SC2] release: what the tasks did.
+        // ORD[SC2] acquire: what the others did, for the owner.
+        if self.pending.fetch_sub(tasks, AcqRel) == tasks {
+            // SAFETY: the last one finishes it, once (invariant 1).
+            unsafe { Frame::finish(&raw const self.frame, Outcome::Done) };
+        }
+    }
+
+    /// The body has ended: true if all tasks have as well.
+    fn settle(&self) -> bool {
+        // ORD relaxed: only this thread uses it.
+        let local = self.local.load(Relaxed);
+        // ORD relaxed: as above.
+        self.local.store(SETTLED, Relaxed);
+        let change = local.wrapping_sub(BIAS);
+        // ORD[SC2] acquire: what the tasks did.
+        self.pending.fetch_add(change, AcqRel).wrapping_add(change) == 0
+    }
+
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.queue.is_waiting()
+    }
+
+    /// Puts a task into the scope's queue.
+    ///
+    /// # Safety
+    /// 1. The chain's tasks are this scope's, counted, and in no queue. The caller keeps the state
+    ///    alive.
+    #[inline]
+    unsafe fn push(this: *const Self, chain: (NonNull<Task>, NonNull<Task>)) {
+        // SAFETY: alive, as obligation 1 says.
+        let state = unsafe { &*this };
+        // SAFETY: in no queue (1). A scope's queue is never closed.
+        if let Ok(true) = unsafe { state.queue.push(chain) } {
+            // SAFETY: alive, as obligation 1 says.
+            unsafe { Self::announce(this) };
+        }
+    }
+
+    /// Queues the ticket, unless it is queued, and wakes the owner if nobody else may come.
+    ///
+    /// # Safety
+    /// 1. The caller keeps the state alive, and its scope has unfinished tasks.
+    unsafe fn announce(this: *const Self) {
+        // SAFETY: alive, as obligation 1 says.
+        let state = unsafe { &*this };
+        // SAFETY: the scope has not ended (1), so its pool has not.
+        let core = unsafe { &*state.core };
+        // ORD[SC1] release: the pushed tasks, for the ticket that is queued already.
+        if !state.ticket_queued.swap(true, AcqRel) {
+            // SAFETY: in an `Arc` (invariant 2).
+            unsafe { Arc::increment_strong_count(this) };
+            // SAFETY: alive, as obligation 1 says.
+            let ticket = unsafe { &raw const (*this).ticket };
+            // SAFETY: a field is not at address zero.
+            let ticket = unsafe { NonNull::new_unchecked(ticket.cast_mut()) };
+            // SAFETY: alive, as obligation 1 says.
+            unsafe { Task::mark_queued(ticket) };
+            // SAFETY: the count above keeps the ticket alive until it is called.
+            if unsafe { core.schedule(ticket) }.is_err() {
+                // The pool was shut down: the owner does it all.
+                // SAFETY: refused, so in no queue.
+                unsafe { Task::call(ticket, Action::Discard) };
+            }
+        }
+        if !core.sync.has_idle() {
+            // ORD SeqCst fence: the owner announces its sleep, then looks at the queue.
+            fence(SeqCst);
+            state.frame.call_helper();
+        }
+    }
+
+    /// The ticket's function.
+    ///
+    /// # Safety
+    /// 1. `ticket` is the ticket of a state in an `Arc`, of which it owns one count.
+    unsafe fn ticket_called(ticket: NonNull<Task>, action: Action) {
+        // SAFETY: the ticket is this field of a state (1).
+        let this = unsafe { ticket.as_ptr().byte_sub(offset_of!(Self, ticket)) }.cast::<Self>();
+        // SAFETY: the ticket's count (1).
+        let state = unsafe { Arc::from_raw(this.cast_const()) };
+        // ORD[SC1] acquire: what was pushed before the ticket was found queued.
+        state.ticket_queued.swap(false, AcqRel);
+        if action == Action::Discard {
+            // ORD SeqCst fence: between publishing and looking for a sleeper; pairs with `Frame::sleep`.
+            fence(SeqCst);
+            state.frame.call_helper();
+            return;
+        }
+        // A thread of another pool gets here when it runs what this pool has handed back, or has no
+        // thread for. The rest of a chunk must not be held there: whoever takes it uses our core.
+        with_current(|worker| match worker.filter(|worker| ptr::eq(worker.core(), state.core)) {
+            Some(worker) => drop(state.run_chunk(worker)),
+            None => drop(state.run_outside()),
+        });
+    }
+
+    /// Runs some of the scope's tasks. False if there were none.
+    pub(crate) fn run_chunk(&self, worker: &Worker) -> bool {
+        let Some(mut consumer) = self.queue.try_lock() else { return false };
+        let whole = worker.holds_nothing();
+        let mut tasks = TaskList::new();
+        for _ in 0..if whole { CHUNK } else { 1 } {
+            let Some(task) = consumer.pop() else { break };
+            // SAFETY: out of the queue.
+            unsafe { tasks.append(task) };
+        }
+        if consumer.unlock() {
+            // SAFETY: borrowed, and there are tasks left.
+            unsafe { Self::announce(self.own) };
+        }
+        let mut done = 0;
+        let mut next = tasks.take().map(|(head, _)| head);
+        while let Some(task) = next {
+            // SAFETY: taken, so its link is ours.
+            let rest = unsafe { Task::next(task) };
+            if let Some(rest) = rest {
+                worker.hold(rest.as_ptr());
+            }
+            worker.run_task(task);
+            done += 1;
+            // Somebody may have taken the rest meanwhile.
+            next = rest.and_then(|_| NonNull::new(worker.take_held()));
+        }
+        // SAFETY: whoever calls this holds the state: the owner, or a ticket's caller.
+        unsafe { self.finished(done) };
+        true
+    }
+
+    /// As `run_chunk`, on a thread that is none of a pool: all that there is.
+    fn run_outside(&self) -> bool {
+        let mut done = 0;
+        while let Some(mut consumer) = self.queue.try_lock() {
+            let task = consumer.pop();
+            // What is left is what the next round looks for.
+            let _left = consumer.unlock();
+            if let Some(task) = task {
+                // SAFETY: out of the queue.
+                unsafe { Task::call(task, Action::Run) };
+                done += 1;
+            }
+        }
+        if done > 0 {
+            // SAFETY: as in `run_chunk`.
+            unsafe { self.finished(done) };
+        }
+        done > 0
+    }
+
+    /// Gives a chain of tasks back to their scope.
+    ///
+    /// # Safety
+    /// 1. The chain was taken from a worker's `held`.
+    pub(crate) unsafe fn put_back(head: NonNull<Task>) {
+        // SAFETY: a scope's task, not finished, and ours (1).
+        let state = unsafe { Self::of(head) };
+        let mut tail = head;
+        // SAFETY: the chain is ours (1).
+        while let Some(next) = unsafe { Task::next(tail) } {
+            tail = next;
+        }
+        // SAFETY: ours, counted, in no queue; `state` keeps it alive.
+        unsafe { Self::push(state.own, (head, tail)) };
+    }
+
+    /// Keeps the first panic.
+    fn keep_panic(&self, payload: Payload) {
+        let payload = Box::into_raw(Box::new(payload));
+        // ORD[SC3] release: the payload.
+        let kept = self.panic.compare_exchange(ptr::null_mut(), payload, AcqRel, Relaxed);
+        if kept.is_err() {
+            // SAFETY: made above, and not published.
+            discard_payload(*unsafe { Box::from_raw(payload) });
+        }
+    }
+
+    fn take_panic(&self) -> Option<Payload> {
+        // ORD[SC3] acquire: the payload.
+        let payload = NonNull::new(self.panic.swap(ptr::null_mut(), Acquire))?;
+        // SAFETY: made by `Box::into_raw`, and taken once.
+        Some(*unsafe { Box::from_raw(payload.as_ptr()) })
+    }
+}
+
+/// Where tasks that borrow are spawned: see [`scope`](crate::scope).
+pub struct Scope<'scope> {
+    state: Arc<State>,
+    /// Invariant in `'scope`, and as sharable as the closures.
+    marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+/// A task of a scope.
+#[repr(C)]
+struct Spawned<'scope, F> {
+    task: Task,
+    scope: *const Scope<'scope>,
+    work: F,
+}
+
+impl<'scope, F: FnOnce(&Scope<'scope>) + Send + 'scope> Spawned<'scope, F> {
+    /// # Safety
+    /// 1. `task` is the first field of a boxed `Self`, whose scope waits for it.
+    unsafe fn call(task: NonNull<Task>, _action: Action) {
+        // SAFETY: made from a box (1), and called once.
+        let Self { scope, work, .. } = *unsafe { Box::from_raw(task.cast::<Self>().as_ptr()) };
+        // SAFETY: the scope waits (1).
+        let scope = unsafe { &*scope };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(scope))) {
+            scope.state.keep_panic(payload);
+        }
+    }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns `work` into the scope, which ends only after it. It may spawn more.
+    ///
+    /// A panic of `work` is passed on by the scope, when all tasks have ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut numbers = [1, 2, 3];
+    /// volt_pool::scope(|s| {
+    ///     for number in &mut numbers {
+    ///         s.spawn(move |_| *number *= 2);
+    ///     }
+    /// });
+    /// assert_eq!(numbers, [2, 4, 6]);
+    /// ```
+    pub fn spawn<F>(&self, work: F)
+    where
+        F: FnOnce(&Self) + Send + 'scope,
+    {
+        let task = Task::within(Spawned::<'scope, F>::call, self.state.frame());
+        let node = Box::into_raw(Box::new(Spawned { task, scope: self, work }));
+        // SAFETY: a box is not null.
+        let task = unsafe { NonNull::new_unchecked(node) }.cast::<Task>();
+        // SAFETY: fresh and alive until it is called.
+        unsafe { Task::mark_queued(task) };
+        self.state.count();
+        // SAFETY: ours, counted, in no queue; the scope keeps the state.
+        unsafe { State::push(self.state.own, (task, task)) };
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+/// Runs `body` on this thread, and then waits for the tasks that were spawned into the scope.
+pub(crate) fn run_scope<'scope, R>(core: &Core, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    with_current(|worker| {
+        // SAFETY: this waits below, and borrows the core.
+        let state = unsafe { State::new(core, worker) };
+        let scope = Scope { state, marker: PhantomData };
+        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        let state = &*scope.state;
+        if !state.settle() {
+            match worker {
+                Some(worker) if ptr::eq(worker.core(), core) => {
+                    worker.wait(&state.frame, Help::Scope(state));
+                }
+                // A scope of another pool: its tasks are not for this thread, except when that pool
+                // has ended.
+                Some(worker) => {
+                    let (has, run) = (|| state.has_tasks(), || state.run_outside());
+                    wait_foreign(core, worker, &state.frame, has, run);
+                }
+                None => {
+                    wait_outside(core, &state.frame, || state.has_tasks(), || state.run_outside());
+                }
+            }
+        }
+        let panic = state.take_panic();
+        match (result, panic) {
+            (Ok(result), None) => result,
+            (Err(payload), second) => {
+                second.into_iter().for_each(discard_payload);
+                resume_unwind(payload)
+            }
+            (Ok(result), Some(payload)) => {
+                crate::payload::discard(move || drop(result));
+                resume_unwind(payload)
+            }
+        }
+    })
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;

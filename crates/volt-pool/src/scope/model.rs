@@ -1,0 +1,132 @@
+use std::sync::Arc as StdArc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{Scope, State, run_scope};
+use crate::engine::{Config, Core};
+use crate::worker::{Work, Worker};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+
+/// A pool that starts no threads of its own: the models play its one thread.
+struct Pool {
+    core: StdArc<Core>,
+    worker: Worker,
+    runs: AtomicU32,
+    values: [UnsafeCell<u32>; 2],
+}
+
+// SAFETY: loom checks the cells.
+unsafe impl Sync for Pool {}
+// SAFETY: as for `Sync`, above.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    fn new() -> Arc<Self> {
+        let core = Core::new(Config { threads: 1, ..Config::default() });
+        assert!(core.sync.count_start(1), "the thread that the model plays");
+        Arc::new(Self {
+            worker: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
+            core,
+            runs: AtomicU32::new(0),
+            values: [UnsafeCell::new(0), UnsafeCell::new(0)],
+        })
+    }
+
+    /// One search of the pool's thread.
+    fn work(&self) {
+        if let Some(mut consumer) = self.core.injector.try_lock() {
+            let task = consumer.pop();
+            let _ = consumer.unlock();
+            if let Some(task) = task {
+                Worker::enter(&raw const self.worker);
+                self.worker.run(Work::Task(task));
+                Worker::enter(std::ptr::null());
+            }
+        }
+    }
+
+    fn task(&self, number: usize) {
+        self.values[number].with_mut(|_| ());
+        self.runs.fetch_add(1, Relaxed);
+    }
+}
+
+fn guest<'s, R>(pool: &Pool, body: impl FnOnce(&Scope<'s>) -> R) -> R {
+    pool.core.as_guest(|_| run_scope(&pool.core, body))
+}
+
+#[test]
+fn the_scope_ends_after_all_of_its_tasks() {
+    loom::model(|| {
+        let pool = Pool::new();
+        let other = pool.clone();
+        let thread = thread::spawn(move || other.work());
+        let shared = &pool;
+        guest(shared, |scope| {
+            scope.spawn(move |_| shared.task(0));
+        });
+        // Loom reports a task that is still at work.
+        pool.values[0].with_mut(|_| ());
+        assert_eq!(pool.runs.load(Relaxed), 1);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_ticket_in_flight_finds_the_task() {
+    loom::model(|| {
+        let pool = Pool::new();
+        let other = pool.clone();
+        let thread = thread::spawn(move || other.work());
+        let shared = &pool;
+        guest(shared, |scope| {
+            scope.spawn(move |_| shared.task(0));
+            scope.spawn(move |_| shared.task(1));
+        });
+        pool.values.iter().for_each(|value| value.with_mut(|_| ()));
+        assert_eq!(pool.runs.load(Relaxed), 2);
+        thread.join().unwrap();
+    });
+}
+
+/// A ticket that is run after the scope has ended finds nothing, and frees the state.
+#[test]
+fn a_late_ticket_is_harmless() {
+    loom::model(|| {
+        let pool = Pool::new();
+        let shared = &pool;
+        guest(shared, |scope| scope.spawn(move |_| shared.task(0)));
+        assert_eq!(pool.runs.load(Relaxed), 1);
+        let other = pool.clone();
+        thread::spawn(move || other.work()).join().unwrap();
+        assert!(pool.core.injector.is_empty());
+        assert_eq!(pool.runs.load(Relaxed), 1);
+    });
+}
+
+/// A thread takes the rest of another one's chunk and gives it back to the scope.
+#[test]
+fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
+    loom::model(|| {
+        let pool = Pool::new();
+        let other = pool.clone();
+        let shared = &pool;
+        pool.core.as_guest(|worker| {
+            let record: &Worker = worker;
+            // SAFETY: the model keeps the pool, and so the record, until the thread is joined.
+            let record: &'static Worker = unsafe { &*std::ptr::from_ref(record) };
+            let thread = thread::spawn(move || {
+                if let Some(rest) = std::ptr::NonNull::new(record.take_held()) {
+                    // SAFETY: taken from `held`.
+                    unsafe { State::put_back(rest) };
+                }
+                drop(other);
+            });
+            run_scope(&shared.core, |scope| {
+                scope.spawn(move |_| shared.task(0));
+                scope.spawn(move |_| shared.task(1));
+            });
+            assert_eq!(shared.runs.load(Relaxed), 2);
+            thread.join().unwrap();
+        });
+    });
+}

@@ -1,0 +1,364 @@
+//! Who is awake: one word that decides whether a new task wakes a thread, starts one, or neither.
+//!
+//! Purpose: at most one thread at a time is woken and looks for work ("waking"). It passes that role
+//! on only when it found work and there is more, so a burst of tasks wakes the threads one after
+//! another instead of all at once, and a pool with enough threads awake makes no system calls.
+//!
+//! Rejected:
+//! * The seed's semaphore for sleeping: nobody can be woken for anything but a task. Here the
+//!   sleepers wait on a counter of events, so that a message for one thread can wake all.
+//! * A notify that returns after a plain look because `notified` is set: on weakly ordered memory,
+//!   and with x86's store buffers, the look can come before the push of the task (finding T7). Here
+//!   both sides have a fence.
+//!
+//! State: `[spawned:14][idle:14][-][notified][state:2]`.
+//!
+//! | State    | Meaning                                | goes to |
+//! |----------|----------------------------------------|---------|
+//! | PENDING  | nobody is being woken                  | SIGNALED by `notify`, WAKING by `begin_search` |
+//! | SIGNALED | a thread is being woken or started     | WAKING by the thread that consumes `notified`, PENDING if it could not be started |
+//! | WAKING   | one thread looks for work              | PENDING or SIGNALED by that thread |
+//! | SHUTDOWN | the end                                | - |
+//!
+//! Invariants:
+//! 1. A task is pushed before `notify`. Whoever consumes `notified` looks at all queues afterwards.
+//! 2. A thread sleeps only after it saw `notified` unset while it was counted in `idle`.
+//! 3. A thread that failed to start leaves no trace but the tasks: the state goes back from SIGNALED
+//!    to PENDING, and with no thread left `notified` is cleared, since nobody could consume it
+//!    (finding T2: the seed's pool is dead after one failure). The caller then runs the tasks.
+//! 4. Nothing overwrites SHUTDOWN, and it wakes all (finding T3).
+//!
+//! | Edge | Release side | Acquire side | Carries | Model that fails without it |
+//! |------|--------------|--------------|---------|-----------------------------|
+//! | [SY1] | `SyncWord::notify_slow` | `SyncWord::wait`, `SyncWord::found` | the push before the notification | `a_task_pushed_before_notify_is_run` |
+//! | [SY2] | `SyncWord::post` | `SyncWord::wait` | the change of the word, or the message, that the event is about | `a_task_pushed_before_notify_is_run` |
+//! | [SY3] | `SyncWord::exited` | `SyncWord::spawned` | all that the thread did | `shutdown_waits_for_every_thread` |
+//!
+//! Progress: with `notified` set, or a state other than PENDING, some thread will look at the queues
+//! after the push: the one that consumes the bit before it may sleep (invariant 2), or the caller
+//! whose thread failed to start (invariant 3). The look that skips the read-modify-write is ordered
+//! by the paired fences: in `notify` between push and look, in `wait`, `found` and `start_failed`
+//! between consuming the bit and searching.
+//!
+//! Cost: `notify` with nobody to wake a fence and a load; otherwise 1 RMW, and a system call.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+use volt_sync::internal::primitive::{AtomicU32, Futex, fence};
+
+const STATE: u32 = 0b11;
+const PENDING: u32 = 0;
+const SIGNALED: u32 = 1;
+const WAKING: u32 = 2;
+const SHUTDOWN: u32 = 3;
+const NOTIFIED: u32 = 1 << 2;
+const IDLE: u32 = 1 << 4;
+const SPAWNED: u32 = 1 << 18;
+const COUNT: u32 = (1 << 14) - 1;
+
+/// As many threads as the counters hold.
+pub(crate) const MAX_THREADS: u32 = COUNT;
+
+/// The packed word.
+#[derive(Clone, Copy)]
+struct Word(u32);
+
+impl Word {
+    const fn state(self) -> u32 {
+        self.0 & STATE
+    }
+    const fn notified(self) -> bool {
+        self.0 & NOTIFIED != 0
+    }
+    const fn idle(self) -> u32 {
+        (self.0 / IDLE) & COUNT
+    }
+    const fn spawned(self) -> u32 {
+        (self.0 / SPAWNED) & COUNT
+    }
+    const fn with_state(self, state: u32) -> Self {
+        Self((self.0 & !STATE) | state)
+    }
+    const fn with_notified(self, notified: bool) -> Self {
+        if notified { Self(self.0 | NOTIFIED) } else { Self(self.0 & !NOTIFIED) }
+    }
+}
+
+/// What the caller of a notification has to do.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a thread that was counted has to be started"]
+pub(crate) enum Notified {
+    /// Nothing: a thread was woken, or will look by itself.
+    Done,
+    /// Start a thread, or report [`SyncWord::start_failed`].
+    Start,
+}
+
+/// Why a thread that waited goes on.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a waking thread has to pass its role on"]
+pub(crate) enum Waited {
+    /// Look for work; `waking` is the role.
+    Search { waking: bool },
+    /// The pool was shut down.
+    Shutdown,
+}
+
+#[derive(Debug)]
+pub(crate) struct SyncWord {
+    word: AtomicU32,
+    /// Counts events; idle threads sleep on it.
+    event: Futex,
+    #[cfg(all(test, volt_loom))]
+    pub(crate) defect: Option<model::Defect>,
+}
+
+impl SyncWord {
+    pub(crate) fn new() -> Self {
+        Self {
+            word: AtomicU32::new(0),
+            event: Futex::new(0),
+            #[cfg(all(test, volt_loom))]
+            defect: None,
+        }
+    }
+
+    /// Makes sure that some thread looks at the queues after this call. Called after a push.
+    #[inline]
+    pub(crate) fn notify(&self, max: u32) -> Notified {
+        #[cfg(all(test, volt_loom))]
+        if self.defect == Some(model::Defect::LookWithoutFence) {
+            return self.notify_slow(false, max);
+        }
+        // ORD SeqCst fence: between the push and the look; see Progress.
+        fence(SeqCst);
+        // ORD relaxed: ordered by the fence.
+        let word = Word(self.word.load(Relaxed));
+        let nobody = word.idle() == 0 && word.spawned() >= max;
+        if word.notified() && (word.state() != PENDING || nobody) {
+            return Notified::Done;
+        }
+        self.notify_slow(false, max)
+    }
+
+    /// Passes the role of the waking thread on, to another thread if there is one.
+    pub(crate) fn hand_on(&self, max: u32) -> Notified {
+        self.notify_slow(true, max)
+    }
+
+    #[cold]
+    fn notify_slow(&self, waking: bool, max: u32) -> Notified {
+        // ORD relaxed: a stale word makes the exchange fail; a look that ends the call is ordered by
+        // the fence in `notify`.
+        let mut word = Word(self.word.load(Relaxed));
+        loop {
+            if word.state() == SHUTDOWN {
+                return Notified::Done;
+            }
+            let can_wake = waking || word.state() == PENDING;
+            let wake = can_wake && word.idle() > 0;
+            let start = can_wake && !wake && word.spawned() < max;
+            let mut new = word.with_notified(true);
+            if wake || start {
+                new = new.with_state(SIGNALED);
+            } else if waking {
+                new = new.with_state(PENDING);
+            } else if word.notified() {
+                return Notified::Done;
+            }
+            if start {
+                new = Word(new.0 + SPAWNED);
+            }
+            // ORD[SY1] release: the push happens before the search of whoever consumes the bit.
+            match self.word.compare_exchange_weak(word.0, new.0, Release, Relaxed) {
+                Err(now) => word = Word(now),
+                Ok(_) if wake => {
+                    self.post(1);
+                    return Notified::Done;
+                }
+                Ok(_) if start => return Notified::Start,
+                Ok(_) => return Notified::Done,
+            }
+        }
+    }
+
+    /// Counts an event and wakes `sleepers`.
+    pub(crate) fn post(&self, sleepers: u32) {
+        // ORD[SY2] release: a thread that reads the new count sees what it is about.
+        self.event.word().fetch_add(1, Release);
+        Futex::wake(&raw const self.event, sleepers);
+    }
+
+    /// Wakes all sleepers, which look whether there is something for them.
+    pub(crate) fn post_all(&self) {
+        self.post(i32::MAX.unsigned_abs());
+    }
+
+    /// Takes the role of the waking thread, if nobody has it.
+    pub(crate) fn begin_search(&self) -> bool {
+        // ORD relaxed: a stale word makes the exchange fail.
+        let word = Word(self.word.load(Relaxed));
+        let new = word.with_state(WAKING).0;
+        word.state() == PENDING
+            // ORD relaxed: the role carries nothing.
+            && self.word.compare_exchange(word.0, new, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Ends the role of the waking thread, which found work. The caller looks at all queues
+    /// afterwards and notifies if there is more: this consumes `notified`.
+    pub(crate) fn found(&self) {
+        // ORD relaxed: a stale word makes the exchange fail.
+        let mut word = Word(self.word.load(Relaxed));
+        while word.state() == WAKING {
+            let new = word.with_state(PENDING).with_notified(false);
+            // ORD[SY1] acquire: the pushes whose notification this consumes.
+            match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+                Ok(_) => break,
+                Err(now) => word = Word(now),
+            }
+        }
+        // ORD SeqCst fence: between consuming the bit and the caller's look; see Progress.
+        fence(SeqCst);
+    }
+
+    /// Sleeps until there is something to look for. `waking` is the caller's role, which it loses
+    /// when it falls asleep. `mail` tells whether there is something for this very thread.
+    pub(crate) fn wait(&self, waking: bool, mail: impl Fn() -> bool) -> Waited {
+        let mut asleep = false;
+        loop {
+            // ORD[SY2] acquire: an event that is counted here is seen in the word below.
+            let event = self.event.word().load(Acquire);
+            // ORD relaxed: a stale word makes the exchange fail, or is followed by an event.
+            let mut word = Word(self.word.load(Relaxed));
+            loop {
+                if word.state() == SHUTDOWN {
+                    return Waited::Shutdown;
+                }
+                let has_mail = asleep && mail();
+                let mut new = word;
+                if word.notified() || has_mail {
+                    if word.notified() {
+                        new = new.with_notified(false);
+                        if word.state() == SIGNALED {
+                            new = new.with_state(WAKING);
+                        }
+                    }
+                    if asleep {
+                        new = Word(new.0 - IDLE);
+                    }
+                } else if asleep {
+                    break;
+                } else {
+                    new = Word(new.0 + IDLE);
+                    if waking {
+                        new = new.with_state(PENDING);
+                    }
+                }
+                // ORD[SY1] acquire: the pushes whose notification this consumes.
+                match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+                    Err(now) => word = Word(now),
+                    Ok(_) if word.notified() || has_mail => {
+                        // ORD SeqCst fence: between consuming the bit and the search; see Progress.
+                        fence(SeqCst);
+                        let signaled = word.notified() && word.state() == SIGNALED;
+                        return Waited::Search { waking: signaled || (waking && !asleep) };
+                    }
+                    Ok(_) => {
+                        asleep = true;
+                        word = new;
+                    }
+                }
+            }
+            self.event.wait(event, None);
+        }
+    }
+
+    /// Counts a thread that the caller starts, whether or not there is work. False if there are
+    /// `max` already, or the pool was shut down.
+    pub(crate) fn count_start(&self, max: u32) -> bool {
+        // ORD relaxed: a stale word makes the exchange fail.
+        let mut word = Word(self.word.load(Relaxed));
+        while word.spawned() < max && word.state() != SHUTDOWN {
+            // ORD relaxed: counting carries nothing.
+            match self.word.compare_exchange_weak(word.0, word.0 + SPAWNED, Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = Word(now),
+            }
+        }
+        false
+    }
+
+    /// Takes back the count of a thread that could not be started. Returns how many there are; if
+    /// none, the caller runs what is queued.
+    #[cold]
+    pub(crate) fn start_failed(&self) -> u32 {
+        #[cfg(all(test, volt_loom))]
+        if self.defect == Some(model::Defect::FailureStaysSignaled) {
+            // ORD relaxed: stronger, as in the seed.
+            return Word(self.word.fetch_sub(SPAWNED, Release)).spawned() - 1;
+        }
+        // ORD relaxed: a stale word makes the exchange fail.
+        let mut word = Word(self.word.load(Relaxed));
+        loop {
+            let mut new = Word(word.0 - SPAWNED);
+            if word.state() == SIGNALED {
+                new = new.with_state(PENDING);
+            }
+            if new.spawned() == 0 {
+                new = new.with_notified(false);
+            }
+            // ORD[SY1] acquire: the pushes that relied on this thread.
+            match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+                Err(now) => word = Word(now),
+                Ok(_) => {
+                    // ORD SeqCst fence: between consuming the bit and the caller's search; see Progress.
+                    fence(SeqCst);
+                    return new.spawned();
+                }
+            }
+        }
+    }
+
+    /// Ends all waiting. True for the first call.
+    pub(crate) fn shut_down(&self) -> bool {
+        // ORD relaxed: what the shutdown is about is carried by the event.
+        let before = Word(self.word.fetch_or(SHUTDOWN, Relaxed));
+        #[cfg(all(test, volt_loom))]
+        if self.defect == Some(model::Defect::ShutdownWakesOne) {
+            // The models' futex wakes all, so the mutant wakes nobody beyond the first event.
+            return before.state() != SHUTDOWN;
+        }
+        self.post_all();
+        before.state() != SHUTDOWN
+    }
+
+    /// A thread's last access to the pool.
+    pub(crate) fn exited(&self) {
+        // ORD[SY3] release: all that the thread did happens before the end of the pool; also
+        // acquire, so that it carries on what other threads did (finding K7).
+        self.word.fetch_sub(SPAWNED, AcqRel);
+    }
+
+    /// How many threads are started or being started.
+    pub(crate) fn spawned(&self) -> u32 {
+        // ORD[SY3] acquire: what the threads that are gone did.
+        Word(self.word.load(Acquire)).spawned()
+    }
+
+    /// True if a thread sleeps: a hint.
+    pub(crate) fn has_idle(&self) -> bool {
+        // ORD relaxed: a hint.
+        Word(self.word.load(Relaxed)).idle() > 0
+    }
+
+    /// True after [`shut_down`](Self::shut_down): a hint for threads that do not wait here.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        // ORD relaxed: a hint.
+        Word(self.word.load(Relaxed)).state() == SHUTDOWN
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,254 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use super::{Notified, SyncWord, Waited};
+use volt_sync::internal::primitive::{AtomicU32, AtomicUsize, Mutex, UnsafeCell, thread};
+
+/// The seed's mistakes, each of which a model has to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// T2: a thread that cannot be started leaves the state SIGNALED.
+    FailureStaysSignaled,
+    /// T7: `notify` returns after a plain look.
+    LookWithoutFence,
+    /// T3: a shutdown does not reach all sleepers.
+    ShutdownWakesOne,
+}
+
+/// A pool reduced to a counter of tasks.
+struct Pool {
+    sync: SyncWord,
+    queue: AtomicU32,
+    ran: AtomicU32,
+    max: u32,
+    /// How many starts fail.
+    failures: AtomicU32,
+    handles: Mutex<Vec<thread::JoinHandle<()>>>,
+    /// What the threads did, for the end of the pool.
+    work: UnsafeCell<u32>,
+    starts: AtomicUsize,
+}
+
+// SAFETY: loom checks the cell.
+unsafe impl Sync for Pool {}
+// SAFETY: as for the one above.
+unsafe impl Send for Pool {}
+
+impl Pool {
+    fn new(max: u32, failures: u32, defect: Option<Defect>) -> Arc<Self> {
+        Arc::new(Self {
+            sync: SyncWord { defect, ..SyncWord::new() },
+            queue: AtomicU32::new(0),
+            ran: AtomicU32::new(0),
+            max,
+            failures: AtomicU32::new(failures),
+            handles: Mutex::new(Vec::new()),
+            work: UnsafeCell::new(0),
+            starts: AtomicUsize::new(0),
+        })
+    }
+
+    fn schedule(self: &Arc<Self>) {
+        // A plain store, as in the ring: one producer.
+        let queued = self.queue.load(Relaxed);
+        if self.queue.compare_exchange(queued, queued + 1, Release, Relaxed).is_err() {
+            self.queue.fetch_add(1, Release);
+        }
+        self.notify();
+    }
+
+    fn notify(self: &Arc<Self>) {
+        if self.sync.notify(self.max) == Notified::Start {
+            self.start();
+        }
+    }
+
+    fn start(self: &Arc<Self>) {
+        let failed = self.failures.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
+        if failed {
+            if self.sync.start_failed() == 0 {
+                while self.take() {}
+            }
+            return;
+        }
+        self.starts.fetch_add(1, Relaxed);
+        let pool = self.clone();
+        let handle = thread::spawn(move || pool.live());
+        self.handles.lock().unwrap().push(handle);
+    }
+
+    fn take(&self) -> bool {
+        let taken = self.queue.fetch_update(AcqRel, Acquire, |n| n.checked_sub(1)).is_ok();
+        if taken {
+            self.ran.fetch_add(1, Release);
+        }
+        taken
+    }
+
+    fn live(self: &Arc<Self>) {
+        let mut waking = false;
+        let mut first = true;
+        loop {
+            if !first && self.take() {
+                if waking {
+                    waking = false;
+                    self.sync.found();
+                    if self.queue.load(Relaxed) > 0 {
+                        self.notify();
+                    }
+                }
+                continue;
+            }
+            first = false;
+            match self.sync.wait(waking, || false) {
+                Waited::Search { waking: role } => waking = role,
+                Waited::Shutdown => break,
+            }
+        }
+        while self.take() {}
+        self.work.with(|_| ());
+        self.sync.exited();
+    }
+
+    fn shut_down(&self) {
+        self.sync.shut_down();
+        loop {
+            let handles = std::mem::take(&mut *self.handles.lock().unwrap());
+            if handles.is_empty() && self.sync.spawned() == 0 {
+                break;
+            }
+            for handle in handles {
+                handle.join().unwrap();
+            }
+        }
+        // Finding T6: what is left is drained.
+        while self.take() {}
+    }
+}
+
+/// `tasks` tasks from one thread; a shutdown by itself would hide lost wake-ups, so the tasks are
+/// awaited first: loom reports a deadlock if nobody runs them.
+fn run(tasks: u32, max: u32, failures: u32, defect: Option<Defect>) {
+    loom::model(move || {
+        let pool = Pool::new(max, failures, defect);
+        for _ in 0..tasks {
+            pool.schedule();
+        }
+        while pool.ran.load(Acquire) < tasks {
+            thread::yield_now();
+        }
+        pool.shut_down();
+        assert_eq!(pool.ran.load(Relaxed), tasks);
+    });
+}
+
+#[test]
+fn a_task_pushed_before_notify_is_run() {
+    run(2, 1, 0, None);
+}
+
+#[test]
+fn two_threads_run_all_tasks() {
+    run(2, 2, 0, None);
+}
+
+#[test]
+fn a_failed_start_loses_no_task() {
+    run(2, 2, 1, None);
+}
+
+#[test]
+fn with_no_thread_at_all_the_submitter_runs_the_tasks() {
+    run(2, 1, 9, None);
+}
+
+#[test]
+fn shutdown_waits_for_every_thread() {
+    loom::model(|| {
+        let pool = Pool::new(1, 0, None);
+        pool.schedule();
+        pool.shut_down();
+        // Findings T4 and K7: nothing of the threads comes after this.
+        pool.work.with_mut(|_| ());
+        assert_eq!(pool.ran.load(Relaxed), 1);
+    });
+}
+
+/// Finding T5.
+#[test]
+fn shutdown_without_any_thread_returns() {
+    loom::model(|| {
+        let pool = Pool::new(1, 0, None);
+        pool.shut_down();
+        assert_eq!(pool.starts.load(Relaxed), 0);
+    });
+}
+
+#[test]
+fn shutdown_races_with_a_submission() {
+    loom::model(|| {
+        let pool = Pool::new(1, 0, None);
+        let other = pool.clone();
+        let thread = thread::spawn(move || other.schedule());
+        pool.sync.shut_down();
+        thread.join().unwrap();
+        pool.shut_down();
+        assert_eq!(pool.ran.load(Relaxed), 1);
+    });
+}
+
+/// The seed's pool after one failed start: every later notification believes that a thread is on
+/// its way.
+#[test]
+#[should_panic(expected = "")]
+fn seed_defect_t2_one_failed_start_kills_the_pool() {
+    run(2, 1, 1, Some(Defect::FailureStaysSignaled));
+}
+
+/// The seed's shutdown forgets sleepers.
+#[test]
+#[should_panic(expected = "")]
+fn seed_defect_t3_shutdown_forgets_a_sleeper() {
+    loom::model(|| {
+        let pool = Pool::new(1, 0, Some(Defect::ShutdownWakesOne));
+        pool.schedule();
+        while pool.ran.load(Acquire) < 1 {
+            thread::yield_now();
+        }
+        pool.shut_down();
+    });
+}
+
+/// Finding T7 as a kernel: a push by a plain store, then a look at `notified`. With a second thread
+/// that consumes the bit and then searches, the push can be missed by both.
+fn push_and_look(defect: Option<Defect>) {
+    loom::model(move || {
+        let pool = Pool::new(1, 0, defect);
+        // The one thread has started, took the role and sees `notified` set by an earlier task.
+        let _ = pool.sync.notify(1);
+        let other = pool.clone();
+        let worker = thread::spawn(move || {
+            // Consumes the notification, then searches.
+            let _ = other.sync.wait(false, || false);
+            other.queue.load(Relaxed) == 1
+        });
+        // The push of the ring's owner: no read-modify-write.
+        pool.queue.store(1, Release);
+        let _ = pool.sync.notify(1);
+        let seen = worker.join().unwrap();
+        // Either the worker's search saw the task, or there is a notification for its next wait.
+        let told = pool.sync.word.load(Relaxed) & super::NOTIFIED != 0;
+        assert!(seen || told, "the task was pushed, and nobody will look for it");
+    });
+}
+
+#[test]
+fn a_plain_push_is_seen_or_notified() {
+    push_and_look(None);
+}
+
+#[test]
+#[should_panic(expected = "nobody will look for it")]
+fn seed_defect_t7_a_plain_look_misses_the_notification() {
+    push_and_look(Some(Defect::LookWithoutFence));
+}

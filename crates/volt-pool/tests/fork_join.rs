@@ -1,0 +1,332 @@
+//! `join`, `scope` and calls between pools, through the public API.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use plain threads and clocks"
+)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+
+use std::time::{Duration, Instant};
+use volt_sync::internal::primitive::Mutex;
+
+use proptest::prelude::*;
+use volt_pool::{Builder, Scope, ThreadPool, join, scope};
+
+fn add(to: &AtomicUsize, count: usize) {
+    to.fetch_add(count, SeqCst);
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+#[test]
+fn join_computes_with_any_number_of_threads() {
+    for threads in [1, 2, 3, 8] {
+        let pool = ThreadPool::with_threads(threads);
+        assert_eq!(pool.install(|| fib(24)), 46_368);
+    }
+    assert_eq!(fib(20), 6765);
+}
+
+/// `join` promises no parallelism, but with an idle thread it is the rule.
+#[test]
+fn an_idle_thread_takes_the_second_side() {
+    let pool = ThreadPool::with_threads(2);
+    let mut together = 0;
+    for _ in 0..20 {
+        let (a, b) = (AtomicBool::new(false), AtomicBool::new(false));
+        let meet = |mine: &AtomicBool, other: &AtomicBool| {
+            mine.store(true, SeqCst);
+            let deadline = Instant::now() + Duration::from_millis(500);
+            while !other.load(SeqCst) && Instant::now() < deadline {
+                std::thread::yield_now();
+            }
+            other.load(SeqCst)
+        };
+        together += usize::from(pool.join(|| meet(&a, &b), || meet(&b, &a)) == (true, true));
+    }
+    assert!(together >= 10, "{together} of 20");
+}
+
+#[test]
+fn a_panic_goes_on_after_both_sides_have_ended() {
+    let pool = ThreadPool::with_threads(2);
+    for (a, b) in [(true, false), (false, true), (true, true)] {
+        for stolen in [false, true] {
+            let ended = AtomicUsize::new(0);
+            let started = AtomicBool::new(!stolen);
+            let side = |panics: bool, name: &'static str, first: bool| {
+                struct End<'a>(&'a AtomicUsize);
+                impl Drop for End<'_> {
+                    fn drop(&mut self) {
+                        self.0.fetch_add(1, SeqCst);
+                    }
+                }
+                let _end = End(&ended);
+                if first {
+                    let deadline = Instant::now() + Duration::from_millis(500);
+                    while !started.load(SeqCst) && Instant::now() < deadline {
+                        std::thread::yield_now();
+                    }
+                } else {
+                    started.store(true, SeqCst);
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                if panics {
+                    resume_unwind(Box::new(name));
+                }
+            };
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.join(|| side(a, "a", true), || side(b, "b", false))
+            }));
+            let name = *result.unwrap_err().downcast_ref::<&str>().unwrap();
+            assert_eq!(name, if a { "a" } else { "b" });
+            let begun = started.load(SeqCst) && stolen;
+            let expected = if a && !begun { 1..=2 } else { 2..=2 };
+            assert!(expected.contains(&ended.load(SeqCst)), "{a} {b} {stolen}");
+        }
+    }
+    assert_eq!(pool.install(|| fib(10)), 55, "the pool survives");
+}
+
+/// rayon's known deadlock: a thread that waits in `join` runs an unrelated task, which wants the
+/// lock that its own stack holds.
+#[test]
+fn a_lock_held_across_join_is_not_wanted_on_the_same_stack() {
+    let pool = ThreadPool::with_threads(2);
+    let lock = Arc::new(Mutex::new(0_u64));
+    let (done, all) = mpsc::channel();
+    let tasks = 300;
+    for _ in 0..tasks {
+        let (lock, done) = (lock.clone(), done.clone());
+        pool.spawn(move || {
+            let mut total = lock.lock().unwrap();
+            let (a, b) = join(|| fib(12), || fib(13));
+            scope(|s| s.spawn(|_| assert_eq!(fib(8), 21)));
+            *total += a + b;
+            drop(total);
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..tasks {
+        all.recv_timeout(Duration::from_secs(60)).expect("a task waits for its own stack's lock");
+    }
+    assert_eq!(*lock.lock().unwrap(), tasks * (144 + 233));
+}
+
+/// The same with the tasks of one scope, which are related through it, but not to each other.
+#[test]
+fn siblings_are_not_descendants() {
+    let pool = ThreadPool::with_threads(3);
+    let lock = Mutex::new(0_u64);
+    pool.scope(|s| {
+        for _ in 0..200 {
+            s.spawn(|_| {
+                let mut total = lock.lock().unwrap();
+                let (a, b) = join(|| fib(12), || fib(12));
+                *total += a + b;
+            });
+        }
+    });
+    assert_eq!(*lock.lock().unwrap(), 200 * 288);
+}
+
+#[test]
+fn scopes_end_after_all_of_their_tasks_and_pass_a_panic_on() {
+    let pool = ThreadPool::with_threads(2);
+    let ran = AtomicUsize::new(0);
+    fn tree<'s>(s: &Scope<'s>, depth: usize, ran: &'s AtomicUsize) {
+        ran.fetch_add(1, SeqCst);
+        if depth > 0 {
+            s.spawn(move |s| tree(s, depth - 1, ran));
+            s.spawn(move |s| tree(s, depth - 1, ran));
+        }
+    }
+    pool.scope(|s| tree(s, 10, &ran));
+    assert_eq!(ran.swap(0, SeqCst), 2047);
+    pool.in_place_scope(|s| tree(s, 10, &ran));
+    assert_eq!(ran.swap(0, SeqCst), 2047);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|s| {
+            for index in 0..100 {
+                let ran = &ran;
+                s.spawn(move |_| {
+                    ran.fetch_add(1, SeqCst);
+                    if index % 10 == 0 {
+                        resume_unwind(Box::new("task"));
+                    }
+                });
+            }
+        });
+    }));
+    assert_eq!(*result.unwrap_err().downcast_ref::<&str>().unwrap(), "task");
+    assert_eq!(ran.swap(0, SeqCst), 100, "all others have run");
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.scope(|s| {
+            s.spawn(|_| add(&ran, 1));
+            resume_unwind(Box::new("body"));
+        })
+    }));
+    assert_eq!(*result.unwrap_err().downcast_ref::<&str>().unwrap(), "body");
+    assert_eq!(ran.load(SeqCst), 1);
+}
+
+#[test]
+fn a_long_task_holds_no_others_up() {
+    let pool = ThreadPool::with_threads(2);
+    let ran = AtomicUsize::new(0);
+    pool.scope(|s| {
+        for index in 0..64 {
+            let ran = &ran;
+            s.spawn(move |_| {
+                if index == 5 {
+                    // Whoever took others together with this one.
+                    for _ in 0..2000 {
+                        if ran.load(SeqCst) == 63 {
+                            return;
+                        }
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    panic!("{} of 63", ran.load(SeqCst));
+                }
+                ran.fetch_add(1, SeqCst);
+            });
+        }
+    });
+}
+
+#[test]
+fn scopes_nest_in_the_same_and_in_other_pools() {
+    let (a, b) = (ThreadPool::with_threads(2), ThreadPool::with_threads(2));
+    let ran = AtomicUsize::new(0);
+    a.scope(|s| {
+        for _ in 0..10 {
+            s.spawn(|_| {
+                scope(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran, 1))));
+                b.scope(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran, 1))));
+                b.in_place_scope(|s| {
+                    (0..10).for_each(|_| s.spawn(|_| add(&ran, 1)));
+                });
+                a.install(|| add(&ran, 1));
+            });
+        }
+    });
+    assert_eq!(ran.load(SeqCst), 310);
+}
+
+/// Pools of one thread each that call into each other: the call back runs on the thread that waits.
+#[test]
+fn pools_that_call_each_other_do_not_lock_up() {
+    let (a, b) = (ThreadPool::with_threads(1), ThreadPool::with_threads(1));
+    let deep =
+        a.install(|| b.install(|| a.install(|| b.install(|| a.install(|| join(|| 1, || 2))))));
+    assert_eq!(deep, (1, 2));
+    for _ in 0..200 {
+        let (x, y) = a.join(|| b.install(|| a.install(|| fib(5))), || b.install(|| fib(6)));
+        assert_eq!((x, y), (5, 8));
+    }
+    let index = a.install(|| b.install(|| (a.current_thread_index(), b.current_thread_index())));
+    assert_eq!(index, (None, Some(0)));
+}
+
+#[test]
+fn broadcast_reaches_every_thread_also_from_inside() {
+    let pool = ThreadPool::with_threads(4);
+    assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
+    let inside = pool.install(|| volt_pool::broadcast(|_| volt_pool::current_thread_index()));
+    assert_eq!(inside, [Some(0), Some(1), Some(2), Some(3)]);
+    // While a thread waits for what broadcasts.
+    let (_, parts) = pool.join(|| (), || pool.broadcast(|index| index));
+    assert_eq!(parts, [0, 1, 2, 3]);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.broadcast(|index| assert_ne!(index, 2, "the third"));
+    }));
+    assert!(result.is_err());
+    assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
+}
+
+#[test]
+fn eight_threads_on_few_processors_do_not_collapse() {
+    let pool = ThreadPool::with_threads(8);
+    for _ in 0..20 {
+        assert_eq!(pool.install(|| fib(20)), 6765);
+        let ran = AtomicUsize::new(0);
+        pool.scope(|s| (0..1000).for_each(|_| s.spawn(|_| add(&ran, 1))));
+        assert_eq!(ran.load(SeqCst), 1000);
+    }
+}
+
+/// A shape of nested work.
+#[derive(Clone, Debug)]
+enum Work {
+    Leaf(u32),
+    Join(Box<Work>, Box<Work>),
+    Scope(Vec<Work>),
+    Panic,
+}
+
+fn work() -> impl Strategy<Value = Work> {
+    let leaf = prop_oneof![9 => (0..1000_u32).prop_map(Work::Leaf), 1 => Just(Work::Panic)];
+    leaf.prop_recursive(6, 64, 4, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| Work::Join(a.into(), b.into())),
+            prop::collection::vec(inner, 0..4).prop_map(Work::Scope),
+        ]
+    })
+}
+
+impl Work {
+    /// The sum of the leaves, or `None` if something panics.
+    fn expected(&self) -> Option<u64> {
+        match self {
+            Self::Leaf(value) => Some(u64::from(*value)),
+            Self::Panic => None,
+            Self::Join(a, b) => Some(a.expected()? + b.expected()?),
+            Self::Scope(parts) => parts.iter().map(Self::expected).sum(),
+        }
+    }
+
+    fn run(&self) -> u64 {
+        match self {
+            Self::Leaf(value) => u64::from(*value),
+            Self::Panic => resume_unwind(Box::new(())),
+            Self::Join(a, b) => {
+                let (a, b) = join(|| a.run(), || b.run());
+                a + b
+            }
+            Self::Scope(parts) => {
+                let total = Mutex::new(0);
+                scope(|s| {
+                    for part in parts {
+                        let total = &total;
+                        s.spawn(move |_| {
+                            let sum = part.run();
+                            *total.lock().unwrap() += sum;
+                        });
+                    }
+                });
+                total.into_inner().unwrap()
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn nested_work_gives_the_sequential_result(work in work(), threads in 1..4_usize) {
+        let pool = Builder::new().threads(threads).build().unwrap();
+        for _ in 0..3 {
+            let result = catch_unwind(AssertUnwindSafe(|| pool.install(|| work.run())));
+            prop_assert_eq!(result.ok(), work.expected());
+        }
+    }
+}

@@ -1,0 +1,39 @@
+use std::future::poll_fn;
+use std::task::{Poll, Waker};
+
+use super::block_on;
+use crate::primitive::thread;
+
+fn current_waker() -> Waker {
+    block_on(poll_fn(|cx| Poll::Ready(cx.waker().clone())))
+}
+
+#[test]
+fn calls_of_one_thread_share_a_waker_and_nested_ones_do_not() {
+    let outer = current_waker();
+    assert!(outer.will_wake(&current_waker()));
+    block_on(async {
+        assert!(!outer.will_wake(&current_waker()));
+    });
+}
+
+#[test]
+fn a_wake_up_from_another_thread_ends_the_wait() {
+    let mut started = false;
+    let value = block_on(poll_fn(|cx| {
+        if std::mem::replace(&mut started, true) {
+            return Poll::Ready(7);
+        }
+        let waker = cx.waker().clone();
+        thread::Builder::new().spawn(move || waker.wake()).unwrap();
+        Poll::Pending
+    }));
+    assert_eq!(value, 7);
+}
+
+#[test]
+fn a_panicking_future_leaves_the_thread_usable() {
+    let before = current_waker();
+    std::panic::catch_unwind(|| block_on(async { panic!("inside the future") })).unwrap_err();
+    assert!(before.will_wake(&current_waker()));
+}

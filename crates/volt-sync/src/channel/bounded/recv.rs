@@ -1,0 +1,339 @@
+//! Receivers of a bounded channel; the protocol is in [`channel::bounded`](super).
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::task::{Context, Poll, Waker, ready};
+
+use super::{Bounded, Queues, model_fence};
+use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
+use crate::channel::{Nothing, SPINS};
+use crate::coop;
+use crate::primitive::spin;
+
+impl<T> Bounded<T> {
+    /// Receives if there is a message.
+    #[inline]
+    pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
+        match self.ring.claim_head() {
+            Ok(at) => {
+                // SAFETY: claimed above, and this is the claim's first use.
+                let value = unsafe { self.ring.take(at) };
+                self.freed();
+                Ok(value)
+            }
+            Err(Nothing::Busy) => self.try_recv_slow(),
+            Err(nothing) => Err(nothing),
+        }
+    }
+
+    #[cold]
+    fn try_recv_slow(&self) -> Result<T, Nothing> {
+        let mut attempt = 0;
+        loop {
+            match self.ring.claim_head() {
+                Ok(at) => {
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    let value = unsafe { self.ring.take(at) };
+                    self.freed();
+                    return Ok(value);
+                }
+                Err(Nothing::Busy) => spin(attempt),
+                Err(nothing) => return Err(nothing),
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Receives, or waits in the order of arrival. `Err` if nothing can come any more.
+    #[inline]
+    pub(crate) fn poll_recv(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, ()>> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled() == State::Waiting
+            && waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker())
+        {
+            return Poll::Pending;
+        }
+        let Ok(at) = self.ring.claim_head() else { return self.poll_recv_slow(waiter, cx) };
+        // SAFETY: claimed above, and this is the claim's first use.
+        let value = unsafe { self.ring.take(at) };
+        waiter.set_state(State::Done);
+        self.freed();
+        coop::made_progress();
+        Poll::Ready(Ok(value))
+    }
+
+    #[inline(never)]
+    fn poll_recv_slow(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, ()>> {
+        let mut attempt = 0;
+        loop {
+            match self.ring.claim_head() {
+                Ok(at) => {
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    let value = unsafe { self.ring.take(at) };
+                    waiter.set_state(State::Done);
+                    self.freed();
+                    coop::made_progress();
+                    return Poll::Ready(Ok(value));
+                }
+                Err(Nothing::Closed) => {
+                    waiter.set_state(State::Done);
+                    return Poll::Ready(Err(()));
+                }
+                Err(Nothing::Busy) if attempt < SPINS => {
+                    spin(attempt);
+                    attempt = attempt.saturating_add(1);
+                }
+                Err(Nothing::Busy) => {
+                    // Comes back by itself; if it is dropped before, it must not keep a
+                    // notification to itself.
+                    waiter.set_state(State::Notified);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Err(Nothing::Empty) => {
+                    if self.enqueue_receiver(waiter.as_mut(), cx.waker()) {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Queues a receiver, unless there is something to receive or the channel is closed.
+    ///
+    /// One that was notified, but too late, keeps its place at the front.
+    fn enqueue_receiver(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> bool {
+        let place = if waiter.state() == State::Notified { Place::Front } else { Place::Back };
+        let waker = waiter.as_mut().prepare(waker);
+        let node = waiter.node();
+        let unused = self.waiting.queues.with(|queues| {
+            // ORD[BW1] release: SeqCst, before the last look at the tail.
+            self.waiting.receivers.store(true, SeqCst);
+            model_fence();
+            if self.ring.look().is_some() {
+                self.settle_receivers(queues);
+                return Some(waker);
+            }
+            // SAFETY: pinned, and unlinked by `cancel_receiver` before it is freed.
+            unsafe { queues.receivers.push(node, waker, place) };
+            None
+        });
+        unused.is_none()
+    }
+
+    /// A receiver's future is dropped.
+    pub(crate) fn cancel_receiver(&self, mut waiter: Pin<&mut Waiter>) {
+        if waiter.state() == State::Waiting {
+            let node = waiter.as_mut().node();
+            let removed = self.waiting.queues.with(|queues| {
+                // SAFETY: alive; a WAITING receiver is in this queue.
+                let removed = unsafe { queues.receivers.remove(node) };
+                self.settle_receivers(queues);
+                removed
+            });
+            if removed.is_some() {
+                return;
+            }
+        }
+        // Finding C5: what it was notified of is for the next.
+        // Killed by `channel::bounded::model::a_cancelled_receiver_passes_its_turn_on`.
+        #[cfg(not(volt_mutant = "channel_c5"))]
+        if waiter.state() == State::Notified && self.ring.look().is_some() {
+            self.wake_receiver();
+        }
+    }
+
+    // ------------------------------------------------------------------ the only receiver
+
+    /// As [`try_recv`](Self::try_recv).
+    ///
+    /// # Safety
+    /// No other thread receives at the same time.
+    #[inline]
+    pub(crate) unsafe fn try_recv_only(&self) -> Result<T, Nothing> {
+        // SAFETY: the only receiver (obligation).
+        let at = unsafe { self.ring.claim_only_head() }?;
+        // SAFETY: claimed above, and this is the claim's first use.
+        let value = unsafe { self.ring.take(at) };
+        self.freed();
+        Ok(value)
+    }
+
+    /// As `try_recv_only`, but waits for a message that is being written.
+    ///
+    /// # Safety
+    /// No other thread receives at the same time.
+    #[inline]
+    pub(crate) unsafe fn try_recv_only_settled(&self) -> Result<T, Nothing> {
+        let mut attempt = 0;
+        loop {
+            // SAFETY: the only receiver (obligation).
+            match unsafe { self.try_recv_only() } {
+                Err(Nothing::Busy) => spin(attempt),
+                other => return other,
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Receives, or registers the waker.
+    ///
+    /// # Safety
+    /// No other thread receives at the same time.
+    #[inline]
+    pub(crate) unsafe fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        ready!(coop::poll_proceed(cx));
+        let mut attempt = 0;
+        loop {
+            // SAFETY: the only receiver (obligation).
+            match unsafe { self.try_recv_only() } {
+                Ok(value) => {
+                    coop::made_progress();
+                    return Poll::Ready(Some(value));
+                }
+                Err(Nothing::Closed) => return Poll::Ready(None),
+                Err(nothing) => {
+                    if self.wait_only(nothing, attempt, cx) {
+                        return Poll::Pending;
+                    }
+                }
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Receives up to `limit` messages, or registers the waker. 0 if nothing can come any more.
+    ///
+    /// # Safety
+    /// No other thread receives at the same time.
+    pub(crate) unsafe fn poll_recv_many_only(
+        &self,
+        into: &mut Vec<T>,
+        limit: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<usize> {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        ready!(coop::poll_proceed(cx));
+        let mut attempt = 0;
+        loop {
+            // SAFETY: the only receiver (obligation).
+            match unsafe { self.ring.take_many(into, limit) } {
+                Ok(count) => {
+                    self.freed();
+                    coop::made_progress();
+                    return Poll::Ready(count);
+                }
+                Err(Nothing::Closed) => return Poll::Ready(0),
+                Err(nothing) => {
+                    if self.wait_only(nothing, attempt, cx) {
+                        return Poll::Pending;
+                    }
+                }
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Waits a moment or registers the waker: true if the only receiver is to return `Pending`.
+    #[inline(never)]
+    fn wait_only(&self, nothing: Nothing, attempt: u32, cx: &mut Context<'_>) -> bool {
+        match nothing {
+            Nothing::Empty => self.register_only(cx.waker()),
+            _ if attempt < SPINS => {
+                spin(attempt);
+                false
+            }
+            _ => {
+                cx.waker().wake_by_ref();
+                true
+            }
+        }
+    }
+
+    /// Registers the waker of the only receiver; false if there is something to receive or the
+    /// channel is closed.
+    fn register_only(&self, waker: &Waker) -> bool {
+        let mut waker = Some(waker.clone());
+        let (sleep, unused) = self.waiting.queues.with(|queues| {
+            // ORD[BW1] release: SeqCst, before the last look at the tail.
+            self.waiting.receivers.store(true, SeqCst);
+            model_fence();
+            if self.ring.look().is_some() {
+                let old = queues.receiver.take();
+                self.settle_receivers(queues);
+                return (false, old);
+            }
+            std::mem::swap(&mut queues.receiver, &mut waker);
+            (true, None)
+        });
+        drop(unused);
+        sleep
+    }
+
+    // ------------------------------------------------------------------ waking them
+
+    /// A message has been published: wakes a receiver that sleeps.
+    #[inline]
+    pub(super) fn published(&self) {
+        model_fence();
+        // ORD[BW1] acquire: SeqCst, after the move of the tail.
+        if self.waiting.receivers.load(SeqCst) {
+            self.wake_receiver();
+        }
+    }
+
+    /// As `published`; after the close this may have been the last message, which all must know.
+    #[inline]
+    pub(super) fn published_late(&self, closed: bool) {
+        if closed { self.wake_all_receivers() } else { self.published() }
+    }
+
+    #[inline(never)]
+    pub(super) fn wake_receiver(&self) {
+        let waker = self.waiting.queues.with(|queues| {
+            let waker = queues.receiver.take().or_else(|| queues.receivers.pop(State::Notified));
+            self.settle_receivers(queues);
+            waker
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    #[cold]
+    pub(super) fn wake_all_receivers(&self) {
+        model_fence();
+        wake_in_rounds(|wakes| {
+            self.waiting.queues.with(|queues| {
+                if let Some(waker) = queues.receiver.take() {
+                    wakes.push(waker);
+                }
+                let more = queues.receivers.pop_into(wakes, State::Notified);
+                self.settle_receivers(queues);
+                more
+            })
+        });
+    }
+
+    /// Clears the receivers' flag if nobody is queued.
+    pub(super) fn settle_receivers(&self, queues: &Queues) {
+        // Findings C3, C4.
+        // Killed by `channel::bounded::model::the_flag_stays_while_others_sleep`.
+        #[cfg(not(volt_mutant = "channel_c4"))]
+        if !queues.receivers.is_empty() || queues.receiver.is_some() {
+            return;
+        }
+        // ORD relaxed: nobody is queued; whoever comes next sets it under the lock.
+        self.waiting.receivers.store(false, Relaxed);
+    }
+}

@@ -1,0 +1,286 @@
+//! Senders of a bounded channel; the protocol is in [`channel::bounded`](super).
+
+use std::pin::Pin;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::task::{Context, Poll, Waker, ready};
+
+use super::{Bounded, Queues, model_fence};
+use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
+use crate::channel::{Refused, SPINS};
+use crate::coop;
+use crate::primitive::spin;
+use crate::wake_list::WakeList;
+
+impl<T> Bounded<T> {
+    /// Sends if there is room and nobody waits for it.
+    #[inline]
+    pub(crate) fn try_send(&self, value: T) -> Result<(), (T, Refused)> {
+        match self.ring.claim_tail() {
+            Ok(at) => {
+                // SAFETY: claimed above, and this is the claim's first use.
+                unsafe { self.ring.publish(at, value) };
+                self.published();
+                Ok(())
+            }
+            Err(Refused::Busy) => self.try_send_slow(value),
+            Err(refused) => Err((value, refused)),
+        }
+    }
+
+    #[cold]
+    fn try_send_slow(&self, value: T) -> Result<(), (T, Refused)> {
+        let mut attempt = 0;
+        loop {
+            match self.ring.claim_tail() {
+                Ok(at) => {
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    unsafe { self.ring.publish(at, value) };
+                    self.published();
+                    return Ok(());
+                }
+                Err(Refused::Busy) => spin(attempt),
+                Err(refused) => return Err((value, refused)),
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Sends, or waits in the order of arrival.
+    ///
+    /// `value` is taken when it is sent.
+    #[inline]
+    pub(crate) fn poll_send(
+        &self,
+        value: &mut Option<T>,
+        waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ()>> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled() == State::Idle {
+            match self.ring.claim_tail() {
+                Ok(at) => {
+                    let value = value.take().expect("present until it is sent");
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    unsafe { self.ring.publish(at, value) };
+                    waiter.set_state(State::Done);
+                    self.published();
+                    coop::made_progress();
+                    return Poll::Ready(Ok(()));
+                }
+                Err(Refused::Closed) => {
+                    waiter.set_state(State::Done);
+                    return Poll::Ready(Err(()));
+                }
+                Err(_) => {}
+            }
+        }
+        self.poll_send_slow(value, waiter, cx)
+    }
+
+    #[inline(never)]
+    fn poll_send_slow(
+        &self,
+        value: &mut Option<T>,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ()>> {
+        if ready!(self.poll_enqueued(waiter.as_mut(), cx)).is_err() {
+            waiter.set_state(State::Done);
+            return Poll::Ready(Err(()));
+        }
+        for attempt in 0..=SPINS {
+            match self.ring.claim_reserved(false) {
+                Ok((at, _)) => {
+                    let value = value.take().expect("present until it is sent");
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    unsafe { self.ring.publish(at, value) };
+                    waiter.set_state(State::Done);
+                    self.published();
+                    coop::made_progress();
+                    return Poll::Ready(Ok(()));
+                }
+                Err(Refused::Closed) => {
+                    // Served, but the close came before the message.
+                    waiter.set_state(State::Done);
+                    self.unreserve(1);
+                    return Poll::Ready(Err(()));
+                }
+                Err(_) => spin(attempt),
+            }
+        }
+        // Still NOTIFIED: a drop gives the reservation back.
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reserves what `waiter` needs if it is free and nobody waits for it.
+    pub(crate) fn try_reserve(&self, count: usize) -> Result<(), Refused> {
+        self.ring.reserve(count, false)
+    }
+
+    /// Reserves what `waiter` needs, or waits in the order of arrival. The caller owns the
+    /// reservation after `Ready(Ok)`.
+    pub(crate) fn poll_reserve(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ()>> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled() == State::Idle && self.try_reserve(waiter.need()).is_ok() {
+            waiter.set_state(State::Notified);
+        }
+        let outcome = ready!(self.poll_enqueued(waiter.as_mut(), cx));
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        Poll::Ready(outcome)
+    }
+
+    /// Ready once the waiter is NOTIFIED, which means that its reservation is made, or the channel
+    /// closed.
+    fn poll_enqueued(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), ()>> {
+        loop {
+            match waiter.polled() {
+                State::Notified => return Poll::Ready(Ok(())),
+                State::Closed => return Poll::Ready(Err(())),
+                State::Waiting => {
+                    if waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker()) {
+                        return Poll::Pending;
+                    }
+                }
+                State::Idle | State::Done => match self.enqueue_sender(waiter.as_mut(), cx.waker())
+                {
+                    Ok(()) => waiter.set_state(State::Notified),
+                    Err(Refused::Closed) => waiter.set_state(State::Closed),
+                    Err(_) => return Poll::Pending,
+                },
+            }
+        }
+    }
+
+    /// Queues a sender, unless it gets its reservation at once or the channel is closed.
+    fn enqueue_sender(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> Result<(), Refused> {
+        let waker = waiter.as_mut().prepare(waker);
+        let need = waiter.need();
+        let node = waiter.node();
+        let (outcome, unused) = self.waiting.queues.with(|queues| {
+            if queues.senders.is_empty() {
+                // ORD[BW2] release: SeqCst, before the last look at the head, in `reserve`.
+                self.waiting.senders.store(true, SeqCst);
+                model_fence();
+                match self.ring.reserve(need, true) {
+                    Err(Refused::Full | Refused::Busy) => self.ring.set_waiters(true),
+                    outcome => {
+                        // ORD relaxed: nobody is queued; the lock orders it.
+                        self.waiting.senders.store(false, Relaxed);
+                        return (outcome, Some(waker));
+                    }
+                };
+            } else if self.ring.tail().is_closed() {
+                return (Err(Refused::Closed), Some(waker));
+            }
+            // SAFETY: pinned, and unlinked by `cancel_sender` before it is freed.
+            unsafe { queues.senders.push(node, waker, Place::Back) };
+            (Err(Refused::Full), None)
+        });
+        drop(unused);
+        outcome
+    }
+
+    /// A waiting sender's future is dropped.
+    pub(crate) fn cancel_sender(&self, waiter: Pin<&mut Waiter>) {
+        let state = waiter.state();
+        let need = waiter.need();
+        let node = waiter.node();
+        if state == State::Waiting {
+            let mut removed = None;
+            wake_in_rounds(|wakes| {
+                self.waiting.queues.with(|queues| {
+                    if removed.is_none() {
+                        // SAFETY: alive; a WAITING sender is in this queue.
+                        removed = unsafe { queues.senders.remove(node) };
+                    }
+                    // The next one may need less.
+                    self.serve(queues, wakes)
+                })
+            });
+            if removed.is_some() {
+                return;
+            }
+        }
+        // SAFETY: alive, as the caller holds it.
+        if unsafe { node.as_ref() }.state() == State::Notified {
+            // Finding C5, mirrored: its capacity is for the next.
+            // Killed by `channel::bounded::model::a_cancelled_sender_passes_its_turn_on`.
+            #[cfg(not(volt_mutant = "channel_c5_sender"))]
+            self.unreserve(need);
+        }
+    }
+
+    /// Gives reserved capacity back, to those who wait first.
+    pub(crate) fn unreserve(&self, count: usize) {
+        if count == 0 {
+            return;
+        }
+        let before = self.ring.unreserve(count);
+        self.freed();
+        if before.is_closed() && before.reserved() == count {
+            self.wake_all_receivers();
+        }
+    }
+
+    /// Sends with reserved capacity.
+    #[inline]
+    pub(crate) fn send_reserved(&self, value: T) {
+        let mut attempt = 0;
+        loop {
+            if let Ok((at, tail)) = self.ring.claim_reserved(true) {
+                // SAFETY: claimed above, and this is the claim's first use.
+                unsafe { self.ring.publish(at, value) };
+                return self.published_late(tail.is_closed());
+            }
+            spin(attempt);
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// A place was freed: serves senders that sleep.
+    #[inline]
+    pub(super) fn freed(&self) {
+        model_fence();
+        // ORD[BW2] acquire: SeqCst, after the move of the head.
+        if self.waiting.senders.load(SeqCst) {
+            self.serve_senders();
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn serve_senders(&self) {
+        wake_in_rounds(|wakes| self.waiting.queues.with(|queues| self.serve(queues, wakes)));
+    }
+
+    /// Reserves for the oldest senders what they need. True if `wakes` was too short.
+    pub(super) fn serve(&self, queues: &mut Queues, wakes: &mut WakeList) -> bool {
+        model_fence();
+        while let Some(need) = queues.senders.first_need() {
+            if wakes.is_full() {
+                return true;
+            }
+            if self.ring.reserve(need, true).is_err() {
+                return false;
+            }
+            if let Some(waker) = queues.senders.pop(State::Notified) {
+                wakes.push(waker);
+            }
+        }
+        // ORD relaxed: nobody is queued; whoever comes next sets it under the lock.
+        self.waiting.senders.store(false, Relaxed);
+        if self.ring.tail().has_waiters() {
+            self.ring.set_waiters(false);
+        }
+        false
+    }
+}

@@ -1,0 +1,596 @@
+//! Vyukov's bounded ring, with capacity that can be reserved.
+//!
+//! Purpose: the data path of every bounded channel. One read-modify-write to send and one to
+//! receive, no fence. (D. Vyukov, "Bounded MPMC queue", 1024cores.net, 2010.)
+//!
+//! Departures from the original and the seed:
+//! * Positions are kept shifted, so that wrapping arithmetic on `u64` is exact, and the bits below
+//!   carry what a send must know anyway: whether the channel is closed, whether older senders wait,
+//!   and how much capacity is reserved. All are checked by the comparison that claims a place.
+//! * A place's stamp is the lap in which it may be written next, and bit 0 says that it is
+//!   published. "Published" and "writable again" differ for every size of ring, so that capacity 1
+//!   needs no second place. All stamps begin at zero: a large ring is not touched before it is used.
+//!
+//! Rejected: sequence numbers stored per place as positions (the seed): capacity 1 would need two
+//! places and construction would write them all; `fetch_add` to claim: cannot refuse.
+//!
+//! ```text
+//! tail  | position: 36 | reserved: 26 | WAITERS | CLOSED |
+//! head  | position: 36 |            0: 28                |
+//! stamp | lap of the place, as a position | 0 ... 0 | PUBLISHED |
+//! ```
+//!
+//! | Stamp of the place of position p | Meaning                                  |
+//! |----------------------------------|------------------------------------------|
+//! | lap(p)                           | free: a sender may claim p               |
+//! | lap(p) + PUBLISHED               | full: a receiver may claim p             |
+//! | lap(p) + one lap                 | free for p plus the length of the ring   |
+//!
+//! Invariants:
+//! 1. head <= tail, and tail + reserved - head <= capacity <= length of the ring.
+//! 2. The value of the place of p is accessed only by whoever moved the tail from p, until it
+//!    publishes, and then by whoever moved the head from p, until it frees the place.
+//! 3. WAITERS and an increase of `reserved` for a waiter happen under the channel's lock.
+//! 4. Once CLOSED is set, only reserved capacity is sent.
+//!
+//! | Edge  | Release side | Acquire side | Carries | Model that fails without it |
+//! |-------|--------------|--------------|---------|-----------------------------|
+//! | [RG1] | `Ring::publish` | `Ring::claim_head`, `Ring::claim_only_head`, `Ring::take_many` | the value | `channel::bounded::model::a_value_arrives_with_its_writes` |
+//! | [RG2] | `Ring::take`, `Ring::take_many` | `Ring::claim_tail`, `Ring::claim_slow`, `Ring::claim_reserved` | that the place is empty | `channel::bounded::model::a_place_is_reused_after_its_value_left` |
+//! | [RG3] | moves of the tail | `Ring::look` | the claimed place, for a receiver that is about to sleep | none: loom sees fences instead. Litmus test `order_channel::weak_orders_of_the_flag_or_the_tail_lose_a_wake_up` of volt-models |
+//! | [RG4] | moves of the head | `Ring::claim_slow`, `Ring::reserve` | the freed place, for a sender that is about to sleep | none: as [RG3]; and `order_channel::a_sleeping_sender_or_the_only_receivers_free_place_is_seen` |
+//!
+//! Progress: a sender paused between claim and publication blocks the receivers of its place, one
+//! paused receiver the senders of its place one lap later: they see `Busy` and come back. Claims
+//! themselves are lock-free. A stale operation would need to be paused for exactly a multiple of
+//! 2^36 operations (about ten minutes at full speed) to be mistaken.
+//!
+//! Cost: `claim_tail` + `publish` 1 RMW, `claim_head` + `take` 1 RMW, without contention.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use super::{Nothing, Refused};
+use crate::cache_padded::CachePadded;
+use crate::primitive::{AtomicU64, UnsafeCell};
+
+const CLOSED: u64 = 1;
+const WAITERS: u64 = 2;
+const RESERVED_ONE: u64 = 4;
+const SHIFT: u32 = 28;
+/// One position.
+const ONE: u64 = 1 << SHIFT;
+const RESERVED: u64 = ONE - RESERVED_ONE;
+/// The bits below a position.
+const LOW: u64 = ONE - 1;
+const PUBLISHED: u64 = 1;
+
+/// The largest capacity: as many permits as `reserved` can count.
+pub(crate) const MAX_CAPACITY: usize = (1 << 26) - 1;
+
+/// A copy of the tail's word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail(u64);
+
+impl Tail {
+    pub(crate) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    /// True if senders wait.
+    pub(crate) fn has_waiters(self) -> bool {
+        self.0 & WAITERS != 0
+    }
+
+    pub(crate) fn reserved(self) -> usize {
+        ((self.0 & RESERVED) / RESERVED_ONE) as usize
+    }
+
+    /// True if nothing can be sent any more.
+    pub(crate) fn is_final(self) -> bool {
+        self.0 & (CLOSED | RESERVED) == CLOSED
+    }
+
+    fn position(self) -> u64 {
+        self.0 & !LOW
+    }
+
+    /// The number of claimed places from `head` on. `None` if `head` is ahead, because the tail is
+    /// older (finding C8: without this look a stale tail makes a ring "full").
+    fn ahead_of(self, head: u64) -> Option<usize> {
+        let distance = self.position().wrapping_sub(head);
+        (distance.cast_signed_() >= 0).then_some((distance >> SHIFT) as usize)
+    }
+}
+
+/// `u64::cast_signed`, which is younger than the oldest supported compiler.
+trait CastSigned {
+    fn cast_signed_(self) -> i64;
+}
+
+impl CastSigned for u64 {
+    fn cast_signed_(self) -> i64 {
+        self as i64
+    }
+}
+
+struct Place<T> {
+    stamp: AtomicU64,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// A claimed position; see [`Ring::publish`] and [`Ring::take`].
+#[derive(Clone, Copy)]
+pub(crate) struct Position(u64);
+
+pub(crate) struct Ring<T> {
+    tail: CachePadded<AtomicU64>,
+    head: CachePadded<AtomicU64>,
+    places: Box<[Place<T>]>,
+    /// One lap, as a distance of positions.
+    lap: u64,
+    capacity: usize,
+}
+
+// SAFETY: values move through the ring from one thread to another, one accessor at a time
+// (invariant 2).
+unsafe impl<T: Send> Send for Ring<T> {}
+// SAFETY: as above, for the same reason.
+unsafe impl<T: Send> Sync for Ring<T> {}
+
+impl<T> Ring<T> {
+    /// An empty ring.
+    ///
+    /// # Panics
+    /// If `capacity` is zero or above [`MAX_CAPACITY`].
+    pub(crate) fn new(capacity: usize) -> Self {
+        assert!(capacity > 0, "a bounded channel needs a capacity above zero");
+        assert!(
+            capacity <= MAX_CAPACITY,
+            "a bounded channel holds at most {MAX_CAPACITY} messages"
+        );
+        let length = capacity.next_power_of_two();
+        Self {
+            tail: CachePadded::new(AtomicU64::new(0)),
+            head: CachePadded::new(AtomicU64::new(0)),
+            places: places(length),
+            lap: (length as u64) << SHIFT,
+            capacity,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    #[inline]
+    fn place(&self, position: u64) -> &Place<T> {
+        let index = (position >> SHIFT) as usize & (self.places.len() - 1);
+        // SAFETY: the length is a power of two, so the masked index is below it.
+        unsafe { self.places.get_unchecked(index) }
+    }
+
+    /// The stamp of a place that may be written for `position`.
+    #[inline]
+    fn free_stamp(&self, position: u64) -> u64 {
+        position & !(self.lap - 1)
+    }
+
+    // ------------------------------------------------------------------ senders
+
+    /// Claims a place for one message.
+    #[inline]
+    pub(crate) fn claim_tail(&self) -> Result<Position, Refused> {
+        // ORD relaxed: a hint; the exchange below decides.
+        let mut tail = self.tail.load(Relaxed);
+        loop {
+            let plain = tail & LOW == 0 && self.capacity == self.places.len();
+            if !plain && !self.has_free_place_behind(Tail(tail)) {
+                return self.claim_slow();
+            }
+            // ORD[RG2] acquire: the last receiver has left the place.
+            let stamp = self.place(tail).stamp.load(Acquire);
+            if stamp != self.free_stamp(tail) {
+                return self.claim_slow();
+            }
+            let next = tail.wrapping_add(ONE);
+            // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
+            // ORD relaxed: a failure only says where to try again.
+            match self.tail.compare_exchange_weak(tail, next, SeqCst, Relaxed) {
+                Ok(_) => return Ok(Position(tail)),
+                Err(now) => tail = now,
+            }
+        }
+    }
+
+    /// True if, seen from the stamps alone, there is room behind what is reserved: the head need
+    /// not be asked. That place is free, so the head has passed it by one lap.
+    #[cold]
+    fn has_free_place_behind(&self, tail: Tail) -> bool {
+        let behind = tail.position().wrapping_add((tail.reserved() as u64) << SHIFT);
+        tail.0 & (CLOSED | WAITERS) == 0
+            && self.capacity == self.places.len()
+            // ORD relaxed: a claim reads the stamp of its own place with acquire.
+            && self.place(behind).stamp.load(Relaxed) == self.free_stamp(behind)
+    }
+
+    /// Everything but the plain case.
+    #[inline(never)]
+    fn claim_slow(&self) -> Result<Position, Refused> {
+        loop {
+            // ORD relaxed: read anew in the exchange below; order against the head see `room`.
+            let tail = Tail(self.tail.load(SeqCst));
+            if tail.is_closed() {
+                return Err(Refused::Closed);
+            }
+            if tail.has_waiters() {
+                return Err(Refused::Full);
+            }
+            match self.room(tail) {
+                None => continue,
+                Some(0) => return Err(Refused::Full),
+                Some(_) => {}
+            }
+            // ORD[RG2] acquire: the last receiver has left the place.
+            let stamp = self.place(tail.0).stamp.load(Acquire);
+            if stamp == self.free_stamp(tail.0) {
+                let next = tail.0.wrapping_add(ONE);
+                // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
+                if self.tail.compare_exchange_weak(tail.0, next, SeqCst, Relaxed).is_ok() {
+                    return Ok(Position(tail.0));
+                }
+            } else if stamp.wrapping_sub(self.free_stamp(tail.0)).cast_signed_() < 0 {
+                return Err(Refused::Busy);
+            }
+        }
+    }
+
+    /// Places that are neither claimed nor reserved. `None` if `tail` is out of date.
+    ///
+    /// If it is zero, it was so when `tail` was loaded, since the head only grows.
+    fn room(&self, tail: Tail) -> Option<usize> {
+        // ORD[RG4] acquire: SeqCst, since a sender that is about to sleep has stored its flag.
+        let head = self.head.load(SeqCst);
+        // Finding C8: a head that is ahead of the tail means an old tail.
+        // Killed by `channel::ring::model::a_stale_tail_is_not_a_full_ring`.
+        #[cfg(not(volt_mutant = "channel_c8"))]
+        let used = tail.ahead_of(head)?;
+        #[cfg(volt_mutant = "channel_c8")]
+        let used = tail.ahead_of(head).unwrap_or(self.capacity);
+        Some(self.capacity.saturating_sub(used + tail.reserved()))
+    }
+
+    /// Reserves `count` places, also past waiting senders: for their own service.
+    /// False if there are not as many.
+    pub(crate) fn reserve(&self, count: usize, overtake: bool) -> Result<(), Refused> {
+        loop {
+            // ORD relaxed: the exchange below decides; order against the head see `room`.
+            let tail = Tail(self.tail.load(SeqCst));
+            if tail.is_closed() {
+                return Err(Refused::Closed);
+            }
+            if tail.has_waiters() && !overtake {
+                return Err(Refused::Full);
+            }
+            match self.room(tail) {
+                None => continue,
+                Some(room) if room < count => return Err(Refused::Full),
+                Some(_) => {}
+            }
+            let next = tail.0 + count as u64 * RESERVED_ONE;
+            // ORD relaxed: reserving publishes nothing; the claim that uses it does.
+            if self.tail.compare_exchange_weak(tail.0, next, Relaxed, Relaxed).is_ok() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gives reserved places back. Returns the tail as it was before.
+    pub(crate) fn unreserve(&self, count: usize) -> Tail {
+        // ORD[RG3] release: SeqCst, since receivers may wait for the end of the last reservation.
+        Tail(self.tail.fetch_sub(count as u64 * RESERVED_ONE, SeqCst))
+    }
+
+    /// Claims a place for a message whose capacity is reserved. `Busy` if a receiver has still to
+    /// leave that place; `Closed` unless the reservation outlives the close. Also returns the tail
+    /// as it was before.
+    ///
+    /// The caller owns one reservation, which the claim uses up.
+    pub(crate) fn claim_reserved(&self, also_closed: bool) -> Result<(Position, Tail), Refused> {
+        // ORD relaxed: a hint; the exchange below decides.
+        let mut tail = self.tail.load(Relaxed);
+        loop {
+            if tail & CLOSED != 0 && !also_closed {
+                return Err(Refused::Closed);
+            }
+            // ORD[RG2] acquire: the last receiver has left the place.
+            let stamp = self.place(tail).stamp.load(Acquire);
+            if stamp != self.free_stamp(tail) {
+                // ORD relaxed: a hint, as above.
+                let now = self.tail.load(Relaxed);
+                if now == tail {
+                    return Err(Refused::Busy);
+                }
+                tail = now;
+                continue;
+            }
+            let next = tail.wrapping_add(ONE) - RESERVED_ONE;
+            // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
+            // ORD relaxed: a failure only says where to try again.
+            match self.tail.compare_exchange_weak(tail, next, SeqCst, Relaxed) {
+                Ok(_) => return Ok((Position(tail & !LOW), Tail(tail))),
+                Err(now) => tail = now,
+            }
+        }
+    }
+
+    /// Writes the value into a claimed place and hands it to the receivers.
+    ///
+    /// # Safety
+    /// `at` is from a claim of the tail, and this is its first use.
+    #[inline]
+    pub(crate) unsafe fn publish(&self, at: Position, value: T) {
+        let place = self.place(at.0);
+        // SAFETY: the claim makes the place ours until we publish (invariant 2, obligation).
+        place.value.with_mut(|place| unsafe { place.write(MaybeUninit::new(value)) });
+        // ORD[RG1] release: hands the value to the receiver that claims the position.
+        place.stamp.store(self.free_stamp(at.0) | PUBLISHED, Release);
+    }
+
+    // ------------------------------------------------------------------ receivers
+
+    /// Claims the oldest message, against other receivers.
+    #[inline]
+    pub(crate) fn claim_head(&self) -> Result<Position, Nothing> {
+        // ORD relaxed: a hint; the exchange below decides.
+        let mut head = self.head.load(Relaxed);
+        loop {
+            // ORD[RG1] acquire: the value, if it is published.
+            let stamp = self.place(head).stamp.load(Acquire);
+            if stamp != self.free_stamp(head) | PUBLISHED {
+                match self.nothing(head) {
+                    Some(nothing) => return Err(nothing),
+                    // ORD relaxed: a hint, as above.
+                    None => head = self.head.load(Relaxed),
+                }
+                continue;
+            }
+            let next = head.wrapping_add(ONE);
+            // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
+            // ORD relaxed: a failure only says where to try again.
+            match self.head.compare_exchange_weak(head, next, SeqCst, Relaxed) {
+                Ok(_) => return Ok(Position(head)),
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// Claims the oldest message: as [`claim_head`](Self::claim_head), without competitors.
+    ///
+    /// # Safety
+    /// No other thread claims the head at the same time.
+    #[inline]
+    pub(crate) unsafe fn claim_only_head(&self) -> Result<Position, Nothing> {
+        // ORD relaxed: only this thread moves the head.
+        let head = self.head.load(Relaxed);
+        // ORD[RG1] acquire: the value, if it is published.
+        let stamp = self.place(head).stamp.load(Acquire);
+        if stamp != self.free_stamp(head) | PUBLISHED {
+            return Err(self.nothing(head).unwrap_or(Nothing::Busy));
+        }
+        // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
+        self.head.store(head.wrapping_add(ONE), SeqCst);
+        Ok(Position(head))
+    }
+
+    /// Moves up to `limit` messages into `into`, with one move of the head for all of them.
+    ///
+    /// # Safety
+    /// No other thread claims the head at the same time.
+    pub(crate) unsafe fn take_many(
+        &self,
+        into: &mut Vec<T>,
+        limit: usize,
+    ) -> Result<usize, Nothing> {
+        // ORD relaxed: only this thread moves the head.
+        let first = self.head.load(Relaxed);
+        // More may be published meanwhile; they are for the next call.
+        let limit = limit.min(self.snapshot().0);
+        into.reserve(limit);
+        let mut head = first;
+        let mut count = 0;
+        while count < limit {
+            let place = self.place(head);
+            // ORD[RG1] acquire: the value, if it is published.
+            if place.stamp.load(Acquire) != self.free_stamp(head) | PUBLISHED {
+                break;
+            }
+            // SAFETY: published, and nobody else claims the head (obligation): the value is ours.
+            let value = place.value.with(|place| unsafe { place.read() });
+            // SAFETY: a published place holds a value. There is room, so this cannot panic before
+            // the head moves.
+            into.push(unsafe { value.assume_init() });
+            head = head.wrapping_add(ONE);
+            count += 1;
+        }
+        if count == 0 {
+            return Err(self.nothing(first).unwrap_or(Nothing::Busy));
+        }
+        // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
+        self.head.store(head, SeqCst);
+        let mut at = first;
+        while at != head {
+            // ORD[RG2] release: the place is empty.
+            self.place(at).stamp.store(self.free_stamp(at).wrapping_add(self.lap), Release);
+            at = at.wrapping_add(ONE);
+        }
+        Ok(count)
+    }
+
+    /// Why there was nothing at `head`. `None` if `head` is out of date.
+    #[inline(never)]
+    fn nothing(&self, head: u64) -> Option<Nothing> {
+        // ORD[RG3] acquire: SeqCst: a claimed place is seen before the receiver sleeps.
+        let tail = Tail(self.tail.load(SeqCst));
+        if tail.position() == head {
+            // The head is not behind: it never passes the tail, which was here after it.
+            return Some(if tail.is_final() { Nothing::Closed } else { Nothing::Empty });
+        }
+        // Finding C7: not "closed", although the bit may be set: there is a message left.
+        // Killed by `channel::ring::model::a_message_that_is_being_written_is_not_the_end`.
+        #[cfg(not(volt_mutant = "channel_c7"))]
+        let closed = false;
+        #[cfg(volt_mutant = "channel_c7")]
+        let closed = tail.is_closed();
+        if closed {
+            return Some(Nothing::Closed);
+        }
+        // ORD relaxed: a hint; whoever is told `Busy` comes back.
+        let unchanged = self.head.load(Relaxed) == head;
+        // Finding C6: nor "empty".
+        // Killed by `channel::bounded::model::nobody_sleeps_beside_an_unpublished_place`.
+        #[cfg(not(volt_mutant = "channel_c6"))]
+        let nothing = Nothing::Busy;
+        #[cfg(volt_mutant = "channel_c6")]
+        let nothing = Nothing::Empty;
+        unchanged.then_some(nothing)
+    }
+
+    /// Moves the value out of a claimed place and frees it.
+    ///
+    /// # Safety
+    /// `at` is from a claim of the head, and this is its first use.
+    #[inline]
+    pub(crate) unsafe fn take(&self, at: Position) -> T {
+        let place = self.place(at.0);
+        // SAFETY: published before the claim, and ours until we free it (invariant 2, obligation).
+        let value = place.value.with(|place| unsafe { place.read() });
+        let stamp = self.free_stamp(at.0).wrapping_add(self.lap);
+        // ORD[RG2] release: the place is empty.
+        place.stamp.store(stamp, Release);
+        // SAFETY: a published place holds a value.
+        unsafe { value.assume_init() }
+    }
+
+    // ------------------------------------------------------------------ both
+
+    /// What a receiver that is about to sleep must know: `None` if it may, since the ring is empty.
+    pub(crate) fn look(&self) -> Option<Nothing> {
+        // ORD relaxed: SeqCst only to be before the tail: an old head makes the ring non-empty.
+        let head = self.head.load(SeqCst);
+        // ORD[RG3] acquire: SeqCst: a place claimed by a sender that missed the flag is seen.
+        let tail = Tail(self.tail.load(SeqCst));
+        match tail.position() == head {
+            true if tail.is_final() => Some(Nothing::Closed),
+            true => None,
+            // Finding C6: claimed, but not published, is no reason to sleep.
+            // Killed by `channel::bounded::model::nobody_sleeps_beside_an_unpublished_place`.
+            #[cfg(not(volt_mutant = "channel_c6"))]
+            false => Some(Nothing::Busy),
+            #[cfg(volt_mutant = "channel_c6")]
+            false => None,
+        }
+    }
+
+    /// The tail now.
+    pub(crate) fn tail(&self) -> Tail {
+        // ORD[RG3] acquire: callers read it as a snapshot.
+        Tail(self.tail.load(SeqCst))
+    }
+
+    /// Sets CLOSED. Returns the tail as it was before.
+    pub(crate) fn close(&self) -> Tail {
+        // ORD[RG3] release: SeqCst, since the closer loads nothing but takes the lock next.
+        Tail(self.tail.fetch_or(CLOSED, SeqCst))
+    }
+
+    /// Sets or clears WAITERS, under the channel's lock. Returns the tail as it was before.
+    pub(crate) fn set_waiters(&self, waiters: bool) -> Tail {
+        // ORD relaxed: the bit only refuses newcomers; the senders' flag and the lock order the rest.
+        Tail(match waiters {
+            true => self.tail.fetch_or(WAITERS, SeqCst),
+            false => self.tail.fetch_and(!WAITERS, SeqCst),
+        })
+    }
+
+    /// The number of messages, and of free places.
+    pub(crate) fn snapshot(&self) -> (usize, usize) {
+        loop {
+            let tail = self.tail();
+            // ORD[RG4] acquire: as the tail.
+            let head = self.head.load(SeqCst);
+            // ORD relaxed: repeated until the tail did not move in between.
+            if Tail(self.tail.load(SeqCst)) != tail {
+                continue;
+            }
+            let len = tail.ahead_of(head).unwrap_or(0);
+            return (len, self.capacity.saturating_sub(len + tail.reserved()));
+        }
+    }
+}
+
+#[cfg(not(volt_loom))]
+fn places<T>(length: usize) -> Box<[Place<T>]> {
+    let layout = std::alloc::Layout::array::<Place<T>>(length).expect("channel too large");
+    // SAFETY: a place holds an atomic, so the layout is not empty.
+    let places = unsafe { std::alloc::alloc_zeroed(layout) };
+    if places.is_null() {
+        std::alloc::handle_alloc_error(layout);
+    }
+    let places = std::ptr::slice_from_raw_parts_mut(places.cast::<Place<T>>(), length);
+    // SAFETY: allocated with the layout of the slice; zeros are a valid stamp, and the value needs
+    // no initialisation.
+    unsafe { Box::from_raw(places) }
+}
+
+#[cfg(volt_loom)]
+fn places<T>(length: usize) -> Box<[Place<T>]> {
+    let place =
+        |_| Place { stamp: AtomicU64::new(0), value: UnsafeCell::new(MaybeUninit::uninit()) };
+    (0..length).map(place).collect()
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        if !std::mem::needs_drop::<T>() {
+            return;
+        }
+        /// Goes on after a destructor that panics.
+        struct Drain<'a, T>(&'a Ring<T>);
+        impl<T> Drain<'_, T> {
+            fn run(&self) {
+                // SAFETY: the ring is being dropped: nobody else is here.
+                while let Ok(at) = unsafe { self.0.claim_only_head() } {
+                    // SAFETY: claimed above, and this is the claim's first use.
+                    drop(unsafe { self.0.take(at) });
+                }
+            }
+        }
+        impl<T> Drop for Drain<'_, T> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+        Drain(self).run();
+    }
+}
+
+impl<T> fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, free) = self.snapshot();
+        let tail = self.tail();
+        f.debug_struct("Ring")
+            .field("capacity", &self.capacity)
+            .field("len", &len)
+            .field("free", &free)
+            .field("closed", &tail.is_closed())
+            .finish()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

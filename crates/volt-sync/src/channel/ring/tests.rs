@@ -1,0 +1,195 @@
+use super::{CLOSED, ONE, RESERVED_ONE, Ring, Tail, WAITERS};
+use crate::channel::{Nothing, Refused};
+
+/// Sends without anybody to wake.
+fn send<T>(ring: &Ring<T>, value: T) -> Result<(), Refused> {
+    let at = ring.claim_tail()?;
+    // SAFETY: claimed above, and this is the claim's first use.
+    unsafe { ring.publish(at, value) };
+    Ok(())
+}
+
+fn recv<T>(ring: &Ring<T>) -> Result<T, Nothing> {
+    let at = ring.claim_head()?;
+    // SAFETY: claimed above, and this is the claim's first use.
+    Ok(unsafe { ring.take(at) })
+}
+
+#[test]
+fn every_capacity_holds_exactly_as_many_over_many_laps() {
+    for capacity in 1..=9 {
+        let ring = Ring::new(capacity);
+        for lap in 0..20 {
+            for i in 0..capacity {
+                send(&ring, lap * 100 + i).unwrap();
+            }
+            assert_eq!(send(&ring, 0), Err(Refused::Full));
+            assert_eq!(ring.snapshot(), (capacity, 0));
+            for i in 0..capacity {
+                assert_eq!(recv(&ring), Ok(lap * 100 + i));
+            }
+            assert_eq!(recv(&ring), Err(Nothing::Empty));
+            assert_eq!(ring.snapshot(), (0, capacity));
+        }
+    }
+}
+
+/// Finding C8.
+#[test]
+fn a_stale_tail_is_not_a_full_ring() {
+    let ring = Ring::new(3);
+    let stale = ring.tail();
+    send(&ring, 1).unwrap();
+    recv(&ring).unwrap();
+    assert_eq!(stale.ahead_of(ONE), None, "head is ahead of the old tail");
+    assert_eq!(ring.room(stale), None, "out of date, not full");
+    assert_eq!(ring.room(ring.tail()), Some(3));
+}
+
+#[test]
+fn positions_wrap_around() {
+    let mut ring = Ring::new(2);
+    let near_the_end = 0u64.wrapping_sub(2 * ONE);
+    *ring.tail = crate::primitive::AtomicU64::new(near_the_end);
+    *ring.head = crate::primitive::AtomicU64::new(near_the_end);
+    for place in &ring.places {
+        place.stamp.store(near_the_end & !(ring.lap - 1), std::sync::atomic::Ordering::Relaxed);
+    }
+    for i in 0..6 {
+        send(&ring, i).unwrap();
+        send(&ring, i).unwrap();
+        assert_eq!(send(&ring, i), Err(Refused::Full));
+        assert_eq!((recv(&ring), recv(&ring)), (Ok(i), Ok(i)));
+        assert_eq!(recv(&ring), Err(Nothing::Empty));
+    }
+}
+
+#[test]
+fn a_claimed_place_is_busy_until_it_is_published() {
+    let ring = Ring::new(2);
+    let at = ring.claim_tail().unwrap();
+    assert!(matches!(ring.claim_head(), Err(Nothing::Busy)));
+    assert_eq!(ring.look(), Some(Nothing::Busy));
+    // SAFETY: claimed above, and this is the claim's first use.
+    unsafe { ring.publish(at, 7) };
+    assert_eq!(recv(&ring), Ok(7));
+    assert_eq!(ring.look(), None);
+}
+
+#[test]
+fn a_place_that_is_being_left_is_busy_not_full() {
+    let ring = Ring::new(1);
+    send(&ring, 1).unwrap();
+    let at = ring.claim_head().unwrap();
+    assert_eq!(send(&ring, 2), Err(Refused::Busy));
+    // SAFETY: claimed above, and this is the claim's first use.
+    assert_eq!(unsafe { ring.take(at) }, 1);
+    assert_eq!(send(&ring, 2), Ok(()));
+}
+
+#[test]
+fn reserved_places_are_kept_for_their_owner() {
+    let ring = Ring::new(4);
+    ring.reserve(3, false).unwrap();
+    send(&ring, 1).unwrap();
+    assert_eq!(send(&ring, 2), Err(Refused::Full));
+    assert_eq!(ring.reserve(1, true), Err(Refused::Full));
+    let (at, before) = ring.claim_reserved(true).unwrap();
+    assert_eq!(before.reserved(), 3);
+    // SAFETY: claimed above, and this is the claim's first use.
+    unsafe { ring.publish(at, 3) };
+    assert_eq!(ring.unreserve(2).reserved(), 2);
+    send(&ring, 4).unwrap();
+    assert_eq!((recv(&ring), recv(&ring), recv(&ring)), (Ok(1), Ok(3), Ok(4)));
+}
+
+#[test]
+fn waiters_refuse_newcomers_but_not_their_own_service() {
+    let ring = Ring::<()>::new(2);
+    ring.set_waiters(true);
+    assert_eq!(send(&ring, ()), Err(Refused::Full));
+    assert_eq!(ring.reserve(1, false), Err(Refused::Full));
+    assert_eq!(ring.reserve(1, true), Ok(()));
+    ring.set_waiters(false);
+    assert_eq!(send(&ring, ()), Ok(()));
+}
+
+/// Finding C7: closed is not yet finished.
+#[test]
+fn closed_means_nothing_left_and_nothing_reserved() {
+    let ring = Ring::new(2);
+    send(&ring, 1).unwrap();
+    ring.reserve(1, false).unwrap();
+    assert!(!ring.close().is_closed());
+    assert!(ring.close().is_closed());
+    assert_eq!(send(&ring, 2), Err(Refused::Closed));
+    assert_eq!(ring.reserve(1, true), Err(Refused::Closed));
+    assert_eq!(recv(&ring), Ok(1));
+    assert_eq!(recv(&ring), Err(Nothing::Empty));
+    ring.unreserve(1);
+    assert_eq!(recv(&ring), Err(Nothing::Closed));
+    assert_eq!(ring.look(), Some(Nothing::Closed));
+}
+
+#[test]
+fn the_bits_of_the_tail_do_not_touch() {
+    let full = Tail(((1 << 26) - 1) * RESERVED_ONE);
+    assert_eq!(full.reserved(), super::MAX_CAPACITY);
+    assert_eq!((full.position(), full.is_closed(), full.has_waiters()), (0, false, false));
+    assert_eq!(full.0 | CLOSED | WAITERS, ONE - 1);
+}
+
+#[test]
+fn many_are_taken_with_one_move_of_the_head() {
+    let ring = Ring::new(4);
+    let mut into = Vec::new();
+    for lap in 0..5 {
+        for i in 0..4 {
+            send(&ring, lap * 4 + i).unwrap();
+        }
+        // SAFETY: one thread, so the only receiver.
+        assert_eq!(unsafe { ring.take_many(&mut into, 3) }, Ok(3));
+        // SAFETY: as above, one thread only.
+        assert_eq!(unsafe { ring.take_many(&mut into, 3) }, Ok(1));
+        // SAFETY: as above, one thread only.
+        assert_eq!(unsafe { ring.take_many(&mut into, 3) }, Err(Nothing::Empty));
+    }
+    assert_eq!(into, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_dropped_ring_drops_what_is_in_it_also_past_a_panic() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+    struct Bomb(#[expect(dead_code, reason = "counts what is alive")] Rc<()>, bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(!self.1, "boom");
+        }
+    }
+    let alive = Rc::new(());
+    let ring = Ring::new(4);
+    for i in 0..4 {
+        assert!(send(&ring, Bomb(alive.clone(), i == 1)).is_ok());
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(ring))).is_err());
+    assert_eq!(Rc::strong_count(&alive), 1);
+}
+
+#[test]
+#[should_panic(expected = "above zero")]
+fn a_capacity_of_zero_panics() {
+    Ring::<()>::new(0);
+}
+
+#[test]
+#[should_panic(expected = "at most")]
+fn a_capacity_above_the_maximum_panics() {
+    Ring::<()>::new(super::MAX_CAPACITY + 1);
+}
+
+#[test]
+fn a_large_ring_is_not_touched_when_it_is_made() {
+    let ring = Ring::<[u8; 56]>::new(1 << 24);
+    assert_eq!(ring.snapshot(), (0, 1 << 24), "a gigabyte of address space, a page of memory");
+}

@@ -1,0 +1,513 @@
+//! An unbounded channel: a list of blocks and a queue of receivers under one small lock.
+//!
+//! Purpose: a send never waits and allocates once in 32 messages, or not at all while the channel
+//! is drained as fast as it is filled; what a burst needed is freed while it is received.
+//!
+//! Rejected:
+//! * Lock-free linked blocks (crossbeam's `SegQueue`, Tokio's list): a second read-modify-write for
+//!   each send and receive to mark the place, and another protocol to free blocks.
+//! * `VecDeque` under the lock (kanal): growing copies the whole queue while everybody waits, and
+//!   the memory of a burst stays.
+//!
+//! | State of the list    | head block                | tail block                 |
+//! |----------------------|---------------------------|----------------------------|
+//! | nothing sent yet     | none                      | none                       |
+//! | empty again          | the block kept, at its start | the same                |
+//! | messages             | `head..` are messages     | `..tail` are messages      |
+//!
+//! Invariants:
+//! 1. Everything is accessed under the lock; values are moved in and out under it, but neither
+//!    dropped nor cloned; blocks are allocated and freed outside of it.
+//! 2. Positions `head..` of the first block, all of the middle ones, and `..tail` of the last one
+//!    are initialised, and no others.
+//! 3. Messages <= notified receivers, as long as a receiver sleeps; see `channel::bounded`.
+//!
+//! Ordering edges: those of the lock.
+//!
+//! Progress: as the lock. A send and the registration of a receiver are ordered by it.
+//!
+//! Cost: send 1 RMW, receive 1 RMW; two blocks of memory at most beyond what the messages need.
+
+use std::fmt;
+use std::future::Future;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker, ready};
+
+use super::Nothing;
+use super::lock::SpinLock;
+use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
+use crate::cache_padded::CachePadded;
+use crate::coop;
+
+/// Messages in a block.
+pub(crate) const BLOCK: usize = if cfg!(volt_loom) { 2 } else { 32 };
+
+struct Block<T> {
+    values: [MaybeUninit<T>; BLOCK],
+    next: Option<NonNull<Block<T>>>,
+}
+
+impl<T> Block<T> {
+    fn allocate() -> Box<Self> {
+        let mut block = Box::<Self>::new_uninit();
+        let block_ptr = block.as_mut_ptr();
+        // SAFETY: a place inside the allocation.
+        let next = unsafe { &raw mut (*block_ptr).next };
+        // SAFETY: as above; writing does not read what was there.
+        unsafe { next.write(None) };
+        // SAFETY: `next` is written and `values` needs no initialisation.
+        unsafe { block.assume_init() }
+    }
+}
+
+/// The messages.
+struct Blocks<T> {
+    first: Option<NonNull<Block<T>>>,
+    last: Option<NonNull<Block<T>>>,
+    head: usize,
+    tail: usize,
+    len: usize,
+    /// A block to be used before another is allocated.
+    spare: Option<Box<Block<T>>>,
+}
+
+impl<T> Blocks<T> {
+    const fn new() -> Self {
+        Self { first: None, last: None, head: 0, tail: BLOCK, len: 0, spare: None }
+    }
+
+    /// True if a push needs no block.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.tail < BLOCK
+    }
+
+    fn append(&mut self, block: Box<Block<T>>) {
+        let block = NonNull::from(Box::leak(block));
+        match self.last.replace(block) {
+            None => {
+                self.first = Some(block);
+                self.head = 0;
+            }
+            // SAFETY: the last block is alive, and ours (invariant 1).
+            Some(mut last) => unsafe { last.as_mut() }.next = Some(block),
+        }
+        self.tail = 0;
+    }
+
+    /// # Safety
+    /// There [is room](Self::has_room).
+    #[inline]
+    unsafe fn push(&mut self, value: T) {
+        // SAFETY: there is room (obligation), so there is a last block.
+        let mut last = unsafe { self.last.unwrap_unchecked() };
+        // SAFETY: alive and ours (invariant 1).
+        let block = unsafe { last.as_mut() };
+        // SAFETY: `tail` is below the length (obligation).
+        unsafe { block.values.get_unchecked_mut(self.tail) }.write(value);
+        self.tail += 1;
+        self.len += 1;
+    }
+
+    /// The oldest message, and a block to be freed outside the lock.
+    #[inline]
+    fn pop(&mut self) -> Option<(T, Option<Box<Block<T>>>)> {
+        if self.len == 0 {
+            return None;
+        }
+        // SAFETY: there is a message, so there is a first block.
+        let first = unsafe { self.first.unwrap_unchecked() };
+        // SAFETY: alive and ours (invariant 1).
+        let block = unsafe { first.as_ref() };
+        // SAFETY: `head` is below the length: a block is left as soon as it is used up.
+        let value = unsafe { block.values.get_unchecked(self.head) };
+        // SAFETY: initialised (invariant 2), and moved out only once since `head` moves on.
+        let value = unsafe { value.assume_init_read() };
+        self.head += 1;
+        self.len -= 1;
+        if self.len == 0 {
+            // Empty: use the block again from its start.
+            debug_assert!(self.first == self.last, "a block is appended for a message");
+            (self.head, self.tail) = (0, 0);
+        } else if self.head == BLOCK {
+            self.head = 0;
+            return Some((value, self.leave(first)));
+        }
+        Some((value, None))
+    }
+
+    /// Unlinks the first block, which is used up; keeps it if there is no spare one.
+    #[cold]
+    fn leave(&mut self, first: NonNull<Block<T>>) -> Option<Box<Block<T>>> {
+        // SAFETY: blocks are leaked boxes; this one is unlinked here.
+        let mut block = unsafe { Box::from_raw(first.as_ptr()) };
+        self.first = block.next.take();
+        if self.spare.is_some() {
+            return Some(block);
+        }
+        self.spare = Some(block);
+        None
+    }
+}
+
+impl<T> Drop for Blocks<T> {
+    fn drop(&mut self) {
+        /// Goes on after a destructor that panics.
+        struct Drain<'a, T>(&'a mut Blocks<T>);
+        impl<T> Drop for Drain<'_, T> {
+            fn drop(&mut self) {
+                while self.0.pop().is_some() {}
+                if let Some(block) = self.0.first.take() {
+                    // SAFETY: blocks are leaked boxes; empty, the list has at most this one.
+                    drop(unsafe { Box::from_raw(block.as_ptr()) });
+                }
+            }
+        }
+        let drain = Drain(self);
+        while drain.0.len > 0 {
+            drop(drain.0.pop());
+        }
+    }
+}
+
+struct Content<T> {
+    blocks: Blocks<T>,
+    closed: bool,
+    receivers: Queue,
+    /// The waker of a channel's only receiver, which has no future of its own to lie in.
+    receiver: Option<Waker>,
+    /// Those who wait for the close.
+    waiting_for_close: Queue,
+}
+
+pub(crate) struct Unbounded<T> {
+    content: CachePadded<SpinLock<Content<T>>>,
+}
+
+// SAFETY: values, blocks and queues are accessed under the lock (invariant 1).
+unsafe impl<T: Send> Send for Unbounded<T> {}
+// SAFETY: as above, for the same reason.
+unsafe impl<T: Send> Sync for Unbounded<T> {}
+
+// The content is changed only by short steps that do not panic.
+impl<T> std::panic::UnwindSafe for Unbounded<T> {}
+impl<T> std::panic::RefUnwindSafe for Unbounded<T> {}
+
+enum Sent {
+    Yes(Option<Waker>),
+    Closed,
+    NeedsBlock,
+}
+
+impl<T> Unbounded<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            content: CachePadded::new(SpinLock::new(Content {
+                blocks: Blocks::new(),
+                closed: false,
+                receivers: Queue::new(),
+                receiver: None,
+                waiting_for_close: Queue::new(),
+            })),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.content.with(|content| content.blocks.len)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.content.with(|content| content.closed)
+    }
+
+    /// Sends; gives the value back if the channel is closed.
+    #[inline]
+    pub(crate) fn send(&self, value: T) -> Result<(), T> {
+        let mut value = Some(value);
+        let mut fresh = None;
+        loop {
+            let sent = self.content.with(|content| {
+                if content.closed {
+                    return Sent::Closed;
+                }
+                if !content.blocks.has_room() {
+                    match content.blocks.spare.take().or_else(|| fresh.take()) {
+                        Some(block) => content.blocks.append(block),
+                        None => return Sent::NeedsBlock,
+                    }
+                }
+                if let Some(value) = value.take() {
+                    // SAFETY: there is room, just looked at or made.
+                    unsafe { content.blocks.push(value) };
+                }
+                Sent::Yes(content.next_receiver())
+            });
+            match sent {
+                Sent::Yes(None) => return Ok(()),
+                Sent::Yes(Some(waker)) => {
+                    waker.wake();
+                    return Ok(());
+                }
+                Sent::Closed => return value.map_or(Ok(()), Err),
+                Sent::NeedsBlock => fresh = Some(Block::allocate()),
+            }
+        }
+    }
+
+    /// Receives if there is a message.
+    #[inline]
+    pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
+        let (value, block) = self.content.with(|content| match content.blocks.pop() {
+            Some(popped) => Ok(popped),
+            None if content.closed => Err(Nothing::Closed),
+            None => Err(Nothing::Empty),
+        })?;
+        drop(block);
+        Ok(value)
+    }
+
+    /// Receives, or waits in the order of arrival. `Err` if nothing can come any more.
+    #[inline]
+    pub(crate) fn poll_recv(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, ()>> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled() == State::Waiting
+            && waiter.as_mut().still_waiting(&self.content, cx.waker())
+        {
+            return Poll::Pending;
+        }
+        match self.try_recv() {
+            Ok(value) => {
+                waiter.set_state(State::Done);
+                coop::made_progress();
+                Poll::Ready(Ok(value))
+            }
+            Err(Nothing::Closed) => {
+                waiter.set_state(State::Done);
+                Poll::Ready(Err(()))
+            }
+            Err(_) => self.enqueue(waiter, cx),
+        }
+    }
+
+    #[inline(never)]
+    fn enqueue(&self, mut waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<Result<T, ()>> {
+        let place = if waiter.state() == State::Notified { Place::Front } else { Place::Back };
+        let waker = waiter.as_mut().prepare(cx.waker());
+        let node = waiter.as_mut().node();
+        let (popped, unused) = self.content.with(|content| match content.blocks.pop() {
+            Some(popped) => (Poll::Ready(Ok(popped)), Some(waker)),
+            None if content.closed => (Poll::Ready(Err(())), Some(waker)),
+            None => {
+                // SAFETY: pinned, and unlinked by `cancel_receiver` before it is freed.
+                unsafe { content.receivers.push(node, waker, place) };
+                (Poll::Pending, None)
+            }
+        });
+        drop(unused);
+        popped.map(|popped| {
+            waiter.set_state(State::Done);
+            popped.map(|(value, block)| {
+                drop(block);
+                coop::made_progress();
+                value
+            })
+        })
+    }
+
+    /// A receiver's future is dropped.
+    pub(crate) fn cancel_receiver(&self, waiter: Pin<&mut Waiter>) {
+        if !matches!(waiter.state(), State::Waiting | State::Notified) {
+            return;
+        }
+        let node = waiter.node();
+        let (removed, next) = self.content.with(|content| {
+            // SAFETY: alive; a WAITING receiver is in this queue.
+            let removed = unsafe { content.receivers.remove(node) };
+            // Finding C5: what it was notified of is for the next.
+            let pass_on = removed.is_none() && content.blocks.len > 0;
+            (removed, if pass_on { content.next_receiver() } else { None })
+        });
+        drop(removed);
+        if let Some(waker) = next {
+            waker.wake();
+        }
+    }
+
+    /// Receives, or registers the waker of the only receiver. `None` if nothing can come any more.
+    #[inline]
+    pub(crate) fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        ready!(coop::poll_proceed(cx));
+        match self.try_recv() {
+            Ok(value) => {
+                coop::made_progress();
+                Poll::Ready(Some(value))
+            }
+            Err(Nothing::Closed) => Poll::Ready(None),
+            Err(_) => self.register_only(cx),
+        }
+    }
+
+    #[inline(never)]
+    fn register_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut waker = Some(cx.waker().clone());
+        let popped = self.content.with(|content| match content.blocks.pop() {
+            Some(popped) => Poll::Ready(Some(popped)),
+            None if content.closed => Poll::Ready(None),
+            None => {
+                std::mem::swap(&mut content.receiver, &mut waker);
+                Poll::Pending
+            }
+        });
+        popped.map(|popped| {
+            let (value, block) = popped?;
+            drop(block);
+            coop::made_progress();
+            Some(value)
+        })
+    }
+
+    /// Receives up to `limit` messages, or registers the waker. 0 if nothing can come any more.
+    pub(crate) fn poll_recv_many_only(
+        &self,
+        into: &mut Vec<T>,
+        limit: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<usize> {
+        if limit == 0 {
+            return Poll::Ready(0);
+        }
+        let Some(first) = ready!(self.poll_recv_only(cx)) else { return Poll::Ready(0) };
+        into.push(first);
+        let mut count = 1;
+        while count < limit {
+            let Ok(value) = self.try_recv() else { break };
+            into.push(value);
+            count += 1;
+        }
+        Poll::Ready(count)
+    }
+
+    /// Refuses further sends and wakes everybody. False if it was closed already.
+    pub(crate) fn close(&self) -> bool {
+        let mut first = None;
+        wake_in_rounds(|wakes| {
+            self.content.with(|content| {
+                if !*first.get_or_insert(!std::mem::replace(&mut content.closed, true)) {
+                    return false;
+                }
+                if let Some(waker) = content.receiver.take() {
+                    wakes.push(waker);
+                }
+                // Receivers look for themselves: there may be messages left.
+                content.receivers.pop_into(wakes, State::Notified)
+                    || content.waiting_for_close.pop_into(wakes, State::Closed)
+            })
+        });
+        first == Some(true)
+    }
+
+    /// Ready once the channel is closed.
+    pub(crate) fn poll_closed(
+        &self,
+        mut waiter: Pin<&mut Waiter>,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled() == State::Waiting
+            && waiter.as_mut().still_waiting(&self.content, cx.waker())
+        {
+            return Poll::Pending;
+        }
+        let waker = waiter.as_mut().prepare(cx.waker());
+        let node = waiter.as_mut().node();
+        let unused = self.content.with(|content| {
+            if content.closed {
+                return Some(waker);
+            }
+            // SAFETY: pinned, and unlinked by `cancel_closed` before it is freed.
+            unsafe { content.waiting_for_close.push(node, waker, Place::Back) };
+            None
+        });
+        if unused.is_none() {
+            return Poll::Pending;
+        }
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        Poll::Ready(())
+    }
+
+    /// A future that waits for the close is dropped.
+    pub(crate) fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
+        if waiter.state() == State::Waiting {
+            let node = waiter.node();
+            let removed = self.content.with(|content| {
+                // SAFETY: alive; a WAITING waiter of the close is in this queue.
+                unsafe { content.waiting_for_close.remove(node) }
+            });
+            drop(removed);
+        }
+    }
+
+    /// Drops all messages, when nobody can receive them any more.
+    pub(crate) fn discard(&self) {
+        let empty = Blocks::new();
+        drop(self.content.with(|content| std::mem::replace(&mut content.blocks, empty)));
+    }
+}
+
+impl<T> Content<T> {
+    /// Notifies the receiver that has slept longest.
+    #[inline]
+    fn next_receiver(&mut self) -> Option<Waker> {
+        self.receiver.take().or_else(|| self.receivers.pop(State::Notified))
+    }
+}
+
+/// A future that waits for the close.
+pub(crate) struct WaitClosed<'a, T> {
+    channel: &'a Unbounded<T>,
+    waiter: Waiter,
+}
+
+impl<'a, T> WaitClosed<'a, T> {
+    pub(crate) fn new(channel: &'a Unbounded<T>) -> Self {
+        Self { channel, waiter: Waiter::new(0) }
+    }
+}
+
+impl<T> Future for WaitClosed<'_, T> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the waiter is pinned with the future and not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above, for the same reason.
+        let waiter = unsafe { Pin::new_unchecked(&mut this.waiter) };
+        this.channel.poll_closed(waiter, cx)
+    }
+}
+
+impl<T> Drop for WaitClosed<'_, T> {
+    fn drop(&mut self) {
+        if self.waiter.is_engaged() {
+            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
+            self.channel.cancel_closed(unsafe { Pin::new_unchecked(&mut self.waiter) });
+        }
+    }
+}
+
+impl<T> fmt::Debug for Unbounded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (len, closed) = self.content.with(|content| (content.blocks.len, content.closed));
+        f.debug_struct("Unbounded").field("len", &len).field("closed", &closed).finish()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;

@@ -1,0 +1,14 @@
+//! What `volt-pool` and `volt-rt` share with this crate. Not part of the public API: no stability.
+
+pub use crate::block_on::block_on;
+pub use crate::cache_padded::CachePadded;
+pub use crate::linked_list::{Link, LinkedList, Pointers};
+pub use crate::parker::Parker;
+pub use crate::waiter_slot::WaiterSlot;
+pub use crate::wake_list::WakeList;
+
+/// The layer through which all of Volt touches threads, atomics and time.
+pub mod primitive {
+    pub use crate::primitive::*;
+    pub use crate::{const_fn, const_thread_local};
+}

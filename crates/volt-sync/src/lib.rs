@@ -1,0 +1,73 @@
+//! Runtime-agnostic async locks, semaphores and channels whose waiters live inside the futures.
+//!
+//! Everything here runs on any executor: it knows wakers and nothing else. Names and signatures are
+//! those of `tokio::sync`. A wait allocates nothing, whoever waits first is served first, and every
+//! future may be dropped at any point: what that gives back or passes on stands at each of them.
+//!
+//! # Which channel?
+//!
+//! | Wanted                                                      | Take                             |
+//! |-------------------------------------------------------------|----------------------------------|
+//! | one answer to one request                                   | [`oneshot`]                      |
+//! | a queue with one consumer, with backpressure                | [`mpsc::channel`]                |
+//! | the same without backpressure (the consumer keeps up)       | [`mpsc::unbounded_channel`]      |
+//! | a queue with several consumers, each value for one of them  | [`mpmc::bounded`], [`mpmc::unbounded`] |
+//! | every value to every receiver                               | [`broadcast`]                    |
+//! | only the newest value, to every receiver                    | [`watch`]                        |
+//! | no value, only "something happened"                         | [`Notify`]                       |
+//!
+//! # Which lock?
+//!
+//! | Wanted                                               | Take                                       |
+//! |------------------------------------------------------|--------------------------------------------|
+//! | a value that is never locked across an `.await`      | `std::sync::Mutex`: cheaper when contended |
+//! | a value that is                                      | [`Mutex`]                                  |
+//! | the same, mostly read                                | [`RwLock`]: writers are not starved        |
+//! | at most N at once                                    | [`Semaphore`]                              |
+//! | a value that is computed once                        | [`OnceCell`]; [`SetOnce`] to wait for it   |
+//! | a meeting point of N tasks                           | [`Barrier`]                                |
+
+pub mod broadcast;
+pub mod coop;
+#[doc(hidden)]
+pub mod internal;
+pub mod mpmc;
+pub mod mpsc;
+pub mod oneshot;
+pub mod watch;
+
+mod barrier;
+mod block_on;
+mod cache_padded;
+mod channel;
+mod error;
+mod event;
+mod held;
+mod linked_list;
+mod mutex;
+mod notify;
+mod once_cell;
+mod parker;
+mod permits;
+mod primitive;
+mod rwlock;
+mod semaphore;
+mod set_once;
+#[cfg(test)]
+mod test;
+mod wait_set;
+mod waiter;
+mod waiter_slot;
+mod wake_list;
+
+pub use barrier::{Barrier, BarrierWaitResult};
+pub use error::{AcquireError, TryAcquireError, TryLockError};
+pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard};
+pub use notify::{Notify, futures};
+pub use once_cell::{OnceCell, SetError};
+pub use rwlock::{
+    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock,
+    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard,
+};
+pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+pub use set_once::{SetOnce, SetOnceError};

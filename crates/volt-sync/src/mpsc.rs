@@ -1,0 +1,64 @@
+//! A channel with many senders and one receiver: Tokio's `mpsc`, on any executor.
+//!
+//! [`channel`] holds a fixed number of messages and makes senders wait; [`unbounded_channel`] holds
+//! as many as memory does. Names, signatures and semantics are those of `tokio::sync::mpsc`.
+//! `send_timeout` needs a clock, which this crate does not know: [`Sender::send_until`] takes any
+//! future as its deadline.
+//!
+//! # Closing
+//! The channel closes when the last sender or the receiver is dropped, or by [`Receiver::close`].
+//! A closed channel refuses sends, but capacity that was reserved before can still be used; the
+//! receiver gets everything and then `None`.
+//!
+//! # Order and fairness
+//! Messages are received in the order in which they were sent. Senders that wait get free places in
+//! the order in which they began to wait; newcomers and `try_*` methods do not overtake them.
+//!
+//! # Cancel safety
+//! Every future of this module may be dropped at any time. `recv`: nothing is lost. `send`: if it
+//! did not return, it did not send, and the message is dropped with it; use [`Sender::reserve`] to
+//! keep the message. Capacity that a dropped future was given goes to the next that waits.
+//!
+//! # Cost and memory
+//! As [`mpmc`](crate::mpmc): one read-modify-write to send, one to receive, two allocations for a
+//! bounded channel, none for a message. [`Receiver::recv_many`] takes a batch with one
+//! read-modify-write. All places of a bounded channel are allocated with it; the operating system
+//! backs large ones only when they are used.
+//!
+//! ```
+//! # futures::executor::block_on(async {
+//! use volt_sync::mpsc;
+//!
+//! let (tx, mut rx) = mpsc::channel(16);
+//! let tx2 = tx.clone();
+//! tx.send("hello").await?;
+//! tx2.send("world").await?;
+//! drop((tx, tx2));
+//! while let Some(word) = rx.recv().await {
+//!     println!("{word}");
+//! }
+//! # Ok::<(), mpsc::error::SendError<&str>>(())
+//! # }).unwrap();
+//! ```
+
+mod bounded;
+mod permit;
+mod receiver;
+mod unbounded;
+
+/// What the operations of these channels return if they fail.
+pub mod error {
+    pub use crate::channel::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
+}
+
+pub use self::bounded::{Sender, WeakSender, channel};
+pub use self::permit::{OwnedPermit, Permit, PermitIterator};
+pub use self::receiver::Receiver;
+pub use self::unbounded::{
+    UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
+};
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,447 @@
+//! Permits and the queue of those who wait for them, in one word and two pointers.
+//!
+//! Purpose: the core of `Semaphore`, `Mutex`, `RwLock`, `OnceCell` and `SetOnce`. Strictly first in,
+//! first out among those who queue; nobody takes permits past a queue; nothing is allocated; wakers
+//! run after the queue's lock is released.
+//!
+//! Rejected (each finding is a model in `permits/model/defects.rs`):
+//! * A counter, a mutex around a list, and a slot for the only waiter that is served without the
+//!   mutex (the seed): permits float past sleepers (S1, S7), newcomers overtake (S2), partial grants
+//!   race with cancellation (S5, S6, S8). Here the counter, the lock and "somebody waits" are one
+//!   word, so that one compare-and-swap decides.
+//! * The need of the oldest waiter in the word, as the prototype had it: it saves locking when a
+//!   deposit does not suffice, but halves the range of permits and needs 64-bit atomics. One bit
+//!   "somebody waits" does, and keeps Tokio's range.
+//! * Partial grants: permits gather in the word instead, reserved by QUEUED for the oldest waiter.
+//! * Barging past the queue for throughput: waiting spins a little before it queues instead
+//!   (`permits/patience.rs`).
+//!
+//! State: `[available : BITS - 3][QUEUED][CLOSED][LOCKED]`, and a list guarded by LOCKED.
+//!
+//! | Operation       | free            | QUEUED                   | LOCKED                        |
+//! |-----------------|-----------------|--------------------------|-------------------------------|
+//! | `try_acquire`   | takes           | refused                  | as QUEUED says                |
+//! | `release`       | adds            | adds and locks, serves   | adds; whoever unlocks serves  |
+//! | `close`         | sets CLOSED     | sets and locks, serves   | sets; whoever unlocks serves  |
+//! | enqueue         | locks           | locks                    | spins                         |
+//! | cancel, new waker | locks         | locks                    | spins                         |
+//! | `claim`         | takes           | takes                    | takes                         |
+//! | `forget`        | takes           | nothing                  | spins                         |
+//!
+//! Invariants:
+//! 1. QUEUED is set if the list is not empty and LOCKED is not set.
+//! 2. The list is accessed only by the holder of LOCKED.
+//! 3. Unlocked and QUEUED: not closed, and the oldest waiter wants more than there is; except between
+//!    two rounds of one `serve`, which takes the lock again or leaves it to somebody who has it, and
+//!    between the two steps of a `release` whose addition came after QUEUED: it is about to serve.
+//! 4. Permits are taken from a word with QUEUED only by the holder of LOCKED, for waiters, and by
+//!    `claim`, where waiters get none.
+//! 5. A waiter that was granted permits and is dropped before it saw them gives them back (S4).
+//!
+//! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
+//! |-------|-------------------|---------------------|---------|-----------------------------|
+//! | [PM1] | `Permits::release` | `Permits::try_acquire` | what the permits protect | `permits::model` |
+//! | [PM2] | `Permits::release_queued`, `Permits::release` | `Permits::serve`, on to [WN1] | what the permits protect | `permits::model` |
+//! | [PM3] | `Permits::serve`, the unlock | `Permits::lock`, `Permits::serve` | the list | `permits::model` |
+//! | [PM4] | `Permits::close`  | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
+//!
+//! Progress: a deposit that finds nobody queued is one addition. One that finds LOCKED leaves: the
+//! holder's unlock is a compare-and-swap on the same word, fails, and looks again. Otherwise the
+//! deposit takes LOCKED itself. An enqueuer sets QUEUED and LOCKED in the compare-and-swap in which
+//! it sees too few permits, so no release can come between its look and its place in the queue.
+//! Waiting for LOCKED is bounded by the other holders' few instructions; a preempted holder delays
+//! enqueuers and cancellers, never releasers.
+//!
+//! Cost in RMWs: `try_acquire` 1; `release` 1 with an empty queue; hand-off 2 and a store; enqueue 2;
+//! cancel 2; re-poll 0. Memory: 3 words; a waiter is 6 words inside its future.
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::linked_list::LinkedList;
+use crate::primitive::{AtomicUsize, UnsafeCell, hint, spin};
+use crate::waiter::Waiter;
+use crate::wake_list::WakeList;
+
+mod acquire;
+mod patience;
+mod word;
+
+pub(crate) use acquire::AcquirePermits;
+use word::Word;
+
+/// A waiter's `status` when it got its permits.
+const GRANTED: u8 = 1;
+/// A waiter's `status` when the permits were closed first.
+const SHUT: u8 = 2;
+
+/// Why permits could not be had at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// They are closed.
+    Closed,
+    /// Too few, or somebody waits already.
+    TooFew,
+}
+
+/// The permits are closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+/// A number of permits, and the queue for them.
+pub(crate) struct Permits {
+    word: AtomicUsize,
+    queue: UnsafeCell<LinkedList<Waiter<usize>>>,
+}
+
+// SAFETY: the list is accessed only under LOCKED (invariant 2); wakers are `Send`.
+unsafe impl Send for Permits {}
+// SAFETY: shared access goes through the atomic word, and to the list only under LOCKED (invariant 2).
+unsafe impl Sync for Permits {}
+
+// User code never runs while the word or the list is between two states.
+impl UnwindSafe for Permits {}
+impl RefUnwindSafe for Permits {}
+
+impl Permits {
+    /// The most permits that fit the word.
+    pub(crate) const MAX: usize = usize::MAX >> 3;
+
+    crate::const_fn! {
+        /// `permits` of them, at most [`MAX`](Self::MAX).
+        pub(crate) const fn new(permits: usize) -> Self {
+            Self {
+                word: AtomicUsize::new(Word::new(permits).bits()),
+                queue: UnsafeCell::new(LinkedList::new()),
+            }
+        }
+    }
+
+    crate::const_fn! {
+        /// None, and closed.
+        pub(crate) const fn new_closed() -> Self {
+            Self {
+                word: AtomicUsize::new(Word::new(0).with_closed().bits()),
+                queue: UnsafeCell::new(LinkedList::new()),
+            }
+        }
+    }
+
+    /// How many a newcomer could take: none while somebody waits.
+    pub(crate) fn available(&self) -> usize {
+        // ORD relaxed: a snapshot.
+        let word = Word::from_bits(self.word.load(Relaxed));
+        if word.is_queued() { 0 } else { word.available() }
+    }
+
+    /// True once [`close`](Self::close) was called.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        // ORD[PM4] acquire: what was done before `close`.
+        Word::from_bits(self.word.load(Acquire)).is_closed()
+    }
+
+    /// Takes `n` permits if they are there and nobody waits.
+    #[inline]
+    pub(crate) fn try_acquire(&self, n: usize) -> Result<(), Refused> {
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        loop {
+            let taken = word.take_free(n)?;
+            // ORD[PM1] acquire: what the last holder of these permits did.
+            match self.word.compare_exchange_weak(word.bits(), taken.bits(), Acquire, Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Returns a future that waits for `n` permits.
+    #[inline]
+    pub(crate) const fn acquire(&self, n: usize) -> AcquirePermits<'_> {
+        AcquirePermits::new(self, n)
+    }
+
+    /// Returns a future that waits for [`close`](Self::close), in the queue of those who wait for
+    /// permits. Only for permits that are never all there.
+    pub(crate) const fn closed(&self) -> AcquirePermits<'_> {
+        AcquirePermits::new(self, Self::MAX)
+    }
+
+    /// Adds `n` permits and serves the queue.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX`](Self::MAX).
+    #[inline]
+    pub(crate) fn release(&self, n: usize) {
+        if n == 0 {
+            return;
+        }
+        // ORD relaxed: a guess, which the operations below verify.
+        if Word::from_bits(self.word.load(Relaxed)).is_queued() {
+            return self.release_queued(n);
+        }
+        let deposit = Word::new(n).bits();
+        // ORD[PM1] release: the next to take these permits sees what was done with them. The same
+        // ORD[PM2] release: if a waiter comes first and is served from them.
+        let before = self.word.fetch_add(deposit, Release);
+        if before.checked_add(deposit).is_none() {
+            // ORD relaxed: nothing was handed over.
+            self.word.fetch_sub(deposit, Relaxed);
+            overflow();
+        }
+        if Word::from_bits(before).is_queued() {
+            self.release_queued(0);
+        }
+    }
+
+    /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does.
+    #[cold]
+    fn release_queued(&self, n: usize) {
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        loop {
+            let Some(deposited) = word.add(n) else { overflow() };
+            let serve = word.is_queued() && !word.is_locked();
+            if n == 0 && !serve {
+                return;
+            }
+            let next = if serve { deposited.with_locked() } else { deposited };
+            // ORD[PM2] release: whoever serves passes on what was done with these permits. If this
+            // takes the lock, the load in `serve_round` acquires the list.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Relaxed) {
+                Ok(_) if serve => return self.serve(),
+                Ok(_) => return,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Takes up to `n` permits out, waiters or not; returns how many.
+    pub(crate) fn forget(&self, n: usize) -> usize {
+        self.update_unlocked(|word| {
+            let taken = if word.is_queued() { 0 } else { word.available().min(n) };
+            (word.take(taken), taken)
+        })
+    }
+
+    /// Takes the only permit past the queue. False if it is gone, or closed.
+    ///
+    /// For primitives whose waiters all wait for [`close`](Self::closed): nobody can be granted
+    /// permits meanwhile, so this need not wait for the lock.
+    pub(crate) fn claim(&self) -> bool {
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        while !word.is_closed() && word.available() > 0 {
+            let next = word.take(1);
+            // ORD relaxed: the permit is taken once, so nobody left anything with it.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+        false
+    }
+
+    /// Changes the word once nobody holds the lock.
+    fn update_unlocked<R>(&self, change: impl Fn(Word) -> (Word, R)) -> R {
+        let mut attempt = 0;
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        loop {
+            if word.is_locked() {
+                word = self.look_again(&mut attempt);
+                continue;
+            }
+            let (next, result) = change(word);
+            // ORD[PM3] acquire: the list, if this takes the lock.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Acquire, Relaxed) {
+                Ok(_) => return result,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Refuses all waiters from now on, those in the queue included.
+    pub(crate) fn close(&self) {
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        while !word.is_closed() {
+            let serve = word.is_queued() && !word.is_locked();
+            let next = word.with_closed();
+            let next = if serve { next.with_locked() } else { next };
+            // ORD[PM4] release: whoever sees CLOSED sees what was done before. If this takes the
+            // lock, the load in `serve_round` acquires the list.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Relaxed) {
+                Ok(_) if serve => return self.serve(),
+                Ok(_) => return,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Takes `n` permits or, if it returns `None`, the lock, with QUEUED set for whoever enqueues.
+    fn take_or_lock(&self, n: usize) -> Option<Result<(), Closed>> {
+        let mut attempt = 0;
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        loop {
+            let (next, taken) = match word.take_free(n) {
+                Err(Refused::Closed) => return Some(Err(Closed)),
+                Ok(next) => (next, Some(Ok(()))),
+                Err(Refused::TooFew) if word.is_locked() => {
+                    word = self.look_again(&mut attempt);
+                    continue;
+                }
+                Err(Refused::TooFew) => (word.with_queued().with_locked(), None),
+            };
+            // ORD[PM1] acquire: what the last holder of the permits did, if they are taken.
+            // ORD[PM3] acquire: the list, if the lock is.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Acquire, Relaxed) {
+                Ok(_) => return taken,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Waits a moment for the holder of the lock, and reads the word.
+    fn look_again(&self, attempt: &mut u32) -> Word {
+        spin(*attempt);
+        *attempt = attempt.saturating_add(1);
+        // ORD relaxed: a guess, which a compare-and-swap verifies.
+        Word::from_bits(self.word.load(Relaxed))
+    }
+
+    /// Takes the lock.
+    fn lock(&self) {
+        self.update_unlocked(|word| (word.with_locked(), ()));
+    }
+
+    /// Holding the lock: completes all waiters that can be, in order, and unlocks; then wakes them.
+    ///
+    /// # Panics
+    /// If a waker does, after all others have been woken.
+    #[cold]
+    fn serve(&self) {
+        let mut panic = None;
+        loop {
+            let mut wakers = WakeList::new();
+            let again = self.serve_round(&mut wakers);
+            panic = panic.or(wakers.wake_all_caught());
+            // Whoever has taken the lock meanwhile serves the rest on its way out.
+            if !again || !self.try_lock_queued() {
+                break;
+            }
+        }
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
+    }
+
+    /// Holding the lock: completes waiters until `wakers` is full, and unlocks. True if it was full.
+    fn serve_round(&self, wakers: &mut WakeList) -> bool {
+        let mut granted = 0;
+        // ORD[PM2] acquire: what came with the permits that are handed on now. The same
+        // ORD[PM3] acquire: the list, if the lock was taken together with a deposit. (The exchange
+        // that took it continues the release sequence of the last unlock.)
+        let mut word = Word::from_bits(self.word.load(Acquire));
+        loop {
+            let (full, empty) = self.complete_fitting(word, &mut granted, wakers);
+            let next = word.take(granted).unlocked(!empty);
+            // ORD[PM3] release: the next holder of the lock sees the list.
+            // ORD[PM2] acquire: a failure brings new permits.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Acquire) {
+                Ok(_) => return full,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+    }
+
+    /// Completes waiters that `word` suffices for beyond the `granted` permits, until `wakers` is
+    /// full. Returns whether it was full, and whether the list is empty.
+    fn complete_fitting(
+        &self,
+        word: Word,
+        granted: &mut usize,
+        wakers: &mut WakeList,
+    ) -> (bool, bool) {
+        self.queue.with_mut(|queue| {
+            // SAFETY: the lock is held (invariant 2).
+            let queue = unsafe { &mut *queue };
+            while let Some(head) = queue.front() {
+                // SAFETY: linked, so alive.
+                let n = *unsafe { Waiter::data(head) };
+                let status = if word.is_closed() { SHUT } else { GRANTED };
+                if status == GRANTED && n > word.available() - *granted {
+                    return (false, false);
+                }
+                if wakers.is_full() {
+                    return (true, false);
+                }
+                queue.pop_front();
+                if status == GRANTED {
+                    *granted += n;
+                }
+                // SAFETY: linked until now, so it waited; unlinked, and not used after this.
+                wakers.push(unsafe { Waiter::complete(head, status) });
+            }
+            (false, true)
+        })
+    }
+
+    /// Takes the lock for another round, unless somebody else has it or nobody waits.
+    fn try_lock_queued(&self) -> bool {
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        while word.is_queued() && !word.is_locked() {
+            let next = word.with_locked();
+            // ORD relaxed: the load in `serve_round` acquires the list.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
+                Ok(_) => return true,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
+        false
+    }
+
+    /// Looks for `n` permits a few times, as long as nobody queues. True if it took them.
+    fn spin_for(&self, n: usize) -> bool {
+        if n == Self::MAX {
+            // Waits for `close`, for as long as it takes.
+            return false;
+        }
+        let looks = patience::get();
+        for _ in 0..looks {
+            // ORD relaxed: a hint; `try_acquire` decides.
+            let word = Word::from_bits(self.word.load(Relaxed));
+            if word.is_queued() || word.is_closed() {
+                return false;
+            }
+            if word.available() >= n && self.try_acquire(n).is_ok() {
+                patience::paid(looks);
+                return true;
+            }
+            hint::spin_loop();
+        }
+        patience::wasted(looks);
+        false
+    }
+}
+
+#[cold]
+fn overflow() -> ! {
+    panic!("a semaphore may not have more than MAX_PERMITS permits ({})", Permits::MAX);
+}
+
+impl fmt::Debug for Permits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // ORD relaxed: a snapshot.
+        Word::from_bits(self.word.load(Relaxed)).fmt(f)
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

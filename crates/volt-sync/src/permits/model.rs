@@ -1,0 +1,344 @@
+//! What a model needs to hand over: data that only a holder of the permits may touch is in a checked
+//! cell, so that an exclusion or an ordering that is missing is reported.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc as StdArc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::{AcquirePermits, Closed, Permits, Refused};
+use crate::block_on::block_on;
+use crate::primitive::{Arc, UnsafeCell, thread};
+
+mod defects;
+
+struct Shared {
+    permits: Permits,
+    data: UnsafeCell<usize>,
+}
+
+// SAFETY: the permits guard the data, which is what the models check.
+unsafe impl Sync for Shared {}
+// SAFETY: the cell is what loom checks; the permits guard it.
+unsafe impl Send for Shared {}
+
+fn shared(permits: usize) -> Arc<Shared> {
+    Arc::new(Shared { permits: Permits::new(permits), data: UnsafeCell::new(0) })
+}
+
+impl Shared {
+    fn bump(&self) {
+        // SAFETY: checked by loom.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    fn read(&self) -> usize {
+        // SAFETY: checked by loom.
+        self.data.with(|data| unsafe { *data })
+    }
+
+    fn acquire(&self, n: usize) {
+        block_on(self.permits.acquire(n)).unwrap();
+    }
+
+    fn with(&self, n: usize, f: impl FnOnce()) {
+        self.acquire(n);
+        f();
+        self.permits.release(n);
+    }
+}
+
+fn poll_once(future: Pin<&mut AcquirePermits<'_>>) -> Poll<Result<(), Closed>> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Models of three threads: with a bound, or they take minutes.
+fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(f);
+}
+
+#[test]
+fn mutex_by_try_lock() {
+    loom::model(|| {
+        let shared = shared(1);
+        let other = shared.clone();
+        let enter = |shared: &Shared| {
+            let entered = shared.permits.try_acquire(1).is_ok();
+            if entered {
+                shared.bump();
+                shared.permits.release(1);
+            }
+            usize::from(entered)
+        };
+        let thread = thread::spawn(move || enter(&other));
+        let here = enter(&shared);
+        let there = thread.join().unwrap();
+        shared.acquire(1);
+        assert_eq!(shared.read(), here + there);
+    });
+}
+
+/// Findings S1 and S3: nobody sleeps beside a free permit, and no waiter is touched after its end.
+#[test]
+fn mutex_of_two_threads() {
+    loom::model(|| {
+        let shared = shared(1);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.with(1, || other.bump()));
+        shared.with(1, || shared.bump());
+        thread.join().unwrap();
+        shared.acquire(1);
+        assert_eq!(shared.read(), 2);
+    });
+}
+
+#[test]
+fn mutex_of_three_threads() {
+    bounded(2, || {
+        let shared = shared(1);
+        let threads = [(), ()].map(|()| {
+            let other = shared.clone();
+            thread::spawn(move || other.with(1, || other.bump()))
+        });
+        shared.with(1, || shared.bump());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        shared.acquire(1);
+        assert_eq!(shared.read(), 3);
+    });
+}
+
+/// Findings S3 and S4: a waiter dropped while a releaser serves it is neither touched afterwards nor
+/// does it keep the permit.
+#[test]
+fn cancel_against_release() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.release(1));
+        {
+            let mut future = pin!(shared.permits.acquire(1));
+            if poll_once(future.as_mut()).is_ready() {
+                shared.permits.release(1);
+            }
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.permits.try_acquire(1), Ok(()));
+    });
+}
+
+/// Findings S5 and S6: the permits that a cancelled waiter had gathered go to the one behind it.
+#[test]
+fn cancel_in_front_of_a_waiter() {
+    bounded(3, || {
+        let shared = shared(1);
+        let waits = shared.clone();
+        let mut front = Box::pin(shared.permits.acquire(2));
+        assert!(poll_once(front.as_mut()).is_pending());
+        let thread = thread::spawn(move || waits.with(1, || waits.bump()));
+        drop(front);
+        thread.join().unwrap();
+        assert_eq!(shared.permits.try_acquire(1), Ok(()));
+        assert_eq!(shared.read(), 1);
+    });
+}
+
+#[test]
+fn two_releasers_serve_one_waiter_that_wants_two() {
+    bounded(3, || {
+        let shared = shared(0);
+        let threads = [(), ()].map(|()| {
+            let other = shared.clone();
+            thread::spawn(move || other.permits.release(1))
+        });
+        shared.acquire(2);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared.permits.available(), 0);
+    });
+}
+
+/// One release serves more waiters than one round wakes (two, in models).
+#[test]
+fn more_waiters_than_a_round_wakes() {
+    bounded(1, || {
+        let shared = shared(0);
+        let mut waiters: Vec<_> = (0..3).map(|_| Box::pin(shared.permits.acquire(1))).collect();
+        for waiter in &mut waiters {
+            assert!(poll_once(waiter.as_mut()).is_pending());
+        }
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.release(3));
+        // Cancelling one while the rounds go on.
+        drop(waiters.pop());
+        for waiter in waiters {
+            block_on(waiter).unwrap();
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.permits.available(), 1);
+    });
+}
+
+#[test]
+fn readers_and_a_writer() {
+    bounded(2, || {
+        const READERS: usize = 2;
+        let shared = shared(READERS);
+        let writer = shared.clone();
+        let reader = shared.clone();
+        let threads = [
+            thread::spawn(move || writer.with(READERS, || writer.bump())),
+            thread::spawn(move || reader.with(1, || assert!(reader.read() <= 1))),
+        ];
+        shared.with(1, || assert!(shared.read() <= 1));
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared.permits.available(), READERS);
+    });
+}
+
+/// Passes wake-ups on: each is another waker for the same task.
+struct Forward(Waker);
+
+impl Wake for Forward {
+    fn wake(self: StdArc<Self>) {
+        self.0.wake_by_ref();
+    }
+}
+
+/// Finding K2: the waker changes while the releaser takes it.
+#[test]
+fn another_waker_on_every_poll() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.release(1));
+        let mut future = pin!(shared.permits.acquire(1));
+        block_on(std::future::poll_fn(|cx| {
+            let mut result = Poll::Pending;
+            for _ in 0..2 {
+                if result.is_pending() {
+                    let fresh = Waker::from(StdArc::new(Forward(cx.waker().clone())));
+                    result = future.as_mut().poll(&mut Context::from_waker(&fresh));
+                }
+            }
+            result
+        }))
+        .unwrap();
+        thread.join().unwrap();
+    });
+}
+
+/// A future is polled on one thread, then moved to another and polled and dropped there.
+#[test]
+fn a_waiting_future_moves_to_another_thread() {
+    bounded(3, || {
+        let shared = shared(0);
+        let (releaser, waiter) = (shared.clone(), shared.clone());
+        // SAFETY: `waiter` keeps the permits alive for as long as the future is used.
+        let permits: &'static Permits = unsafe { &*(&raw const shared.permits) };
+        let mut future = Box::pin(permits.acquire(1));
+        assert!(poll_once(future.as_mut()).is_pending());
+        let threads = [
+            thread::spawn(move || releaser.permits.release(1)),
+            thread::spawn(move || {
+                block_on(future).unwrap();
+                waiter.bump();
+                waiter.permits.release(1);
+            }),
+        ];
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared.permits.available(), 1);
+    });
+}
+
+#[test]
+fn close_against_acquire() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.close());
+        assert_eq!(block_on(shared.permits.acquire(1)), Err(Closed));
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn close_against_release_against_acquire() {
+    bounded(2, || {
+        let shared = shared(0);
+        let (closes, releases) = (shared.clone(), shared.clone());
+        let threads = [
+            thread::spawn(move || closes.permits.close()),
+            thread::spawn(move || releases.permits.release(1)),
+        ];
+        let acquired = block_on(shared.permits.acquire(1)).is_ok();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(shared.permits.available(), usize::from(!acquired));
+        assert_eq!(shared.permits.try_acquire(1), Err(Refused::Closed));
+    });
+}
+
+#[test]
+fn what_was_written_before_close_is_seen() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.bump();
+            other.permits.close();
+        });
+        while !shared.permits.is_closed() {
+            thread::yield_now();
+        }
+        assert_eq!(shared.read(), 1);
+        thread.join().unwrap();
+    });
+}
+
+/// Finding S2: a newcomer does not overtake a waiter, whatever the releaser does meanwhile.
+#[test]
+fn a_newcomer_does_not_overtake() {
+    loom::model(|| {
+        let shared = shared(0);
+        let mut waiter = pin!(shared.permits.acquire(1));
+        assert!(poll_once(waiter.as_mut()).is_pending());
+        let (other, newcomer) = (shared.clone(), shared.clone());
+        let threads = [
+            thread::spawn(move || other.permits.release(1)),
+            thread::spawn(move || {
+                assert_eq!(newcomer.permits.try_acquire(1), Err(Refused::TooFew));
+            }),
+        ];
+        block_on(waiter).unwrap();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn forgetting_against_a_hand_off_keeps_the_count() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.release(2));
+        let mut waiter = pin!(shared.permits.acquire(1));
+        let acquired = poll_once(waiter.as_mut()).is_ready();
+        let forgotten = shared.permits.forget(2);
+        if !acquired {
+            block_on(waiter).unwrap();
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.permits.available() + forgotten, 1);
+    });
+}

@@ -1,0 +1,383 @@
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+
+use proptest::prelude::*;
+
+use super::{AcquirePermits, Closed, Permits, Refused};
+use crate::block_on::block_on;
+use crate::coop;
+use crate::primitive::{Arc, thread};
+use crate::test::{Wakes, poll_once, ready};
+
+type Waiting<'a> = Pin<Box<AcquirePermits<'a>>>;
+
+fn queue(permits: &Permits, n: usize) -> Waiting<'_> {
+    let mut waiter = Box::pin(permits.acquire(n));
+    assert!(poll_once(waiter.as_mut()).is_pending());
+    waiter
+}
+
+#[test]
+fn grants_come_in_the_order_of_the_queue() {
+    let permits = Permits::new(0);
+    let wakes: Vec<_> = (0..40).map(|_| Wakes::new()).collect();
+    let mut waiters: Vec<_> = (0..40).map(|i| Box::pin(permits.acquire(1 + i % 3))).collect();
+    for (waiter, wakes) in waiters.iter_mut().zip(&wakes) {
+        assert!(wakes.poll(waiter.as_mut()).is_pending());
+    }
+    let mut given = 0;
+    for _ in 0..90 {
+        permits.release(1);
+        given += 1;
+        let (mut sum, mut expected) = (0, 0);
+        for i in 0..40 {
+            sum += 1 + i % 3;
+            expected += usize::from(sum <= given);
+        }
+        let woken: Vec<_> = wakes.iter().map(Wakes::count).collect();
+        let order: Vec<_> = (0..40).map(|i| usize::from(i < expected)).collect();
+        assert_eq!(woken, order, "exactly the first {expected} after {given} permits");
+    }
+    for waiter in waiters {
+        assert_eq!(ready(waiter), Ok(()));
+    }
+    assert_eq!(permits.available(), 90 - 79);
+}
+
+/// Finding S2.
+#[test]
+fn nobody_takes_permits_past_a_waiter() {
+    let permits = Permits::new(1);
+    let big = queue(&permits, 3);
+    assert_eq!(permits.try_acquire(1), Err(Refused::TooFew));
+    assert_eq!(permits.available(), 0, "the permit is reserved");
+    assert_eq!(permits.forget(1), 0);
+    let small = queue(&permits, 1);
+    permits.release(2);
+    assert_eq!(ready(big), Ok(()));
+    permits.release(1);
+    assert_eq!(ready(small), Ok(()));
+}
+
+/// Finding S4.
+#[test]
+fn dropping_a_granted_waiter_passes_the_permits_on() {
+    let permits = Permits::new(0);
+    let first = queue(&permits, 2);
+    let wakes = Wakes::new();
+    let mut second = pin!(permits.acquire(1));
+    assert!(wakes.poll(second.as_mut()).is_pending());
+    permits.release(2);
+    assert_eq!(wakes.count(), 0);
+    drop(first);
+    assert_eq!(wakes.count(), 1);
+    assert_eq!(poll_once(second), Poll::Ready(Ok(())));
+    assert_eq!(permits.available(), 1);
+}
+
+/// Findings S5 to S7: what a cancelled waiter had gathered goes to the oldest one left.
+#[test]
+fn dropping_the_oldest_waiter_serves_the_next() {
+    let permits = Permits::new(1);
+    let first = queue(&permits, 2);
+    let (mut second, mut third) = (queue(&permits, 1), queue(&permits, 1));
+    drop(first);
+    assert_eq!(poll_once(second.as_mut()), Poll::Ready(Ok(())));
+    assert!(poll_once(third.as_mut()).is_pending());
+}
+
+#[test]
+fn a_waiter_keeps_its_place_and_its_waker_across_polls() {
+    let permits = Permits::new(0);
+    let (old, new) = (Wakes::new(), Wakes::new());
+    let mut first = Box::pin(permits.acquire(1));
+    assert!(old.poll(first.as_mut()).is_pending());
+    let second = queue(&permits, 1);
+    assert!(old.poll(first.as_mut()).is_pending());
+    assert_eq!(old.clones(), 1, "the same waker is not cloned again");
+    assert!(new.poll(first.as_mut()).is_pending());
+    assert_eq!((old.clones(), new.clones()), (0, 1), "the old one is dropped");
+    permits.release(1);
+    assert_eq!((old.count(), new.count()), (0, 1));
+    assert_eq!(ready(first), Ok(()));
+    drop(second);
+    permits.release(1);
+    assert_eq!(permits.available(), 1);
+}
+
+#[test]
+fn no_permits_are_always_there_until_closed() {
+    let permits = Permits::new(0);
+    let waiter = queue(&permits, 1);
+    assert_eq!(permits.try_acquire(0), Ok(()));
+    assert_eq!(ready(permits.acquire(0)), Ok(()));
+    permits.close();
+    assert_eq!(permits.try_acquire(0), Err(Refused::Closed));
+    assert_eq!(ready(waiter), Err(Closed));
+}
+
+#[test]
+fn close_wakes_all_in_order_and_stays() {
+    let permits = Permits::new(1);
+    let wakes = Wakes::new();
+    let mut waiters: Vec<_> = (0..50).map(|_| Box::pin(permits.acquire(2))).collect();
+    for waiter in &mut waiters {
+        assert!(wakes.poll(waiter.as_mut()).is_pending());
+    }
+    permits.close();
+    permits.close();
+    assert_eq!((wakes.count(), wakes.clones()), (50, 0));
+    for waiter in waiters {
+        assert_eq!(ready(waiter), Err(Closed));
+    }
+    permits.release(1);
+    assert_eq!(permits.available(), 2);
+    assert_eq!(ready(permits.acquire(1)), Err(Closed));
+}
+
+#[test]
+fn a_panicking_waker_keeps_nobody_from_being_woken() {
+    let permits = Permits::new(0);
+    let (bad, good) = (Wakes::panicking(), Wakes::new());
+    let mut waiters: Vec<_> = (0..40).map(|_| Box::pin(permits.acquire(1))).collect();
+    for (i, waiter) in waiters.iter_mut().enumerate() {
+        let wakes = if i % 5 == 0 { &bad } else { &good };
+        assert!(wakes.poll(waiter.as_mut()).is_pending());
+    }
+    catch_unwind(AssertUnwindSafe(|| permits.release(41))).unwrap_err();
+    assert_eq!((bad.count(), good.count()), (8, 32));
+    for waiter in waiters {
+        assert_eq!(ready(waiter), Ok(()));
+    }
+    assert_eq!(permits.available(), 1);
+}
+
+#[test]
+fn a_panicking_waker_in_front_does_not_lose_what_a_cancelled_waiter_had() {
+    let permits = Permits::new(0);
+    let bad = Wakes::panicking();
+    let first = queue(&permits, 2);
+    let mut second = Box::pin(permits.acquire(1));
+    assert!(bad.poll(second.as_mut()).is_pending());
+    permits.release(1);
+    catch_unwind(AssertUnwindSafe(|| drop(first))).unwrap_err();
+    assert_eq!(ready(second), Ok(()));
+}
+
+#[test]
+fn more_than_the_maximum_is_refused_and_changes_nothing() {
+    let permits = Permits::new(Permits::MAX);
+    catch_unwind(|| permits.release(1)).unwrap_err();
+    assert_eq!(permits.available(), Permits::MAX);
+    let waiter = {
+        permits.try_acquire(2).unwrap();
+        queue(&permits, Permits::MAX)
+    };
+    catch_unwind(|| permits.release(3)).unwrap_err();
+    permits.release(2);
+    assert_eq!(ready(waiter), Ok(()));
+}
+
+#[test]
+fn polling_after_completion_panics() {
+    let permits = Permits::new(1);
+    let mut future = pin!(permits.acquire(1));
+    assert!(poll_once(future.as_mut()).is_ready());
+    catch_unwind(AssertUnwindSafe(|| poll_once(future.as_mut()))).unwrap_err();
+    assert_eq!(permits.available(), 0);
+}
+
+#[test]
+fn a_task_without_budget_yields_and_a_success_costs_a_unit() {
+    let permits = Permits::new(3);
+    let wakes = Wakes::new();
+    coop::with_budget(Some(2), || {
+        let mut future = pin!(async {
+            for _ in 0..3 {
+                permits.acquire(1).await.unwrap();
+            }
+        });
+        assert!(wakes.poll(future.as_mut()).is_pending());
+        assert_eq!((wakes.count(), permits.available()), (1, 1));
+    });
+    assert_eq!(ready(permits.acquire(1)), Ok(()), "no limit outside");
+}
+
+#[test]
+fn threads_exclude_each_other_and_lose_no_permit() {
+    let permits = Arc::new(Permits::new(2));
+    let rounds = 2_000;
+    let threads: Vec<_> = (0..4)
+        .map(|i| {
+            let permits = permits.clone();
+            thread::Builder::new()
+                .spawn(move || {
+                    for round in 0..rounds {
+                        let n = 1 + (round + i) % 2;
+                        if round % 7 == 0 {
+                            // Poll once and give up.
+                            let mut future = pin!(permits.acquire(n));
+                            if poll_once(future.as_mut()).is_pending() {
+                                continue;
+                            }
+                        } else {
+                            block_on(permits.acquire(n)).unwrap();
+                        }
+                        permits.release(n);
+                    }
+                })
+                .unwrap()
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(permits.available(), 2);
+}
+
+/// What `Permits` should do, without any concurrency.
+#[derive(Default)]
+struct Naive {
+    available: usize,
+    closed: bool,
+    queue: VecDeque<(usize, usize)>,
+    ended: Vec<(usize, Result<(), Closed>)>,
+}
+
+impl Naive {
+    fn try_acquire(&mut self, n: usize) -> Result<(), Refused> {
+        if self.closed {
+            Err(Refused::Closed)
+        } else if n > 0 && (n > self.available || !self.queue.is_empty()) {
+            Err(Refused::TooFew)
+        } else {
+            self.available -= n;
+            Ok(())
+        }
+    }
+
+    fn serve(&mut self) {
+        while let Some(&(id, n)) = self.queue.front() {
+            if self.closed {
+                self.ended.push((id, Err(Closed)));
+            } else if n <= self.available {
+                self.available -= n;
+                self.ended.push((id, Ok(())));
+            } else {
+                return;
+            }
+            self.queue.pop_front();
+        }
+    }
+
+    fn result(&self, id: usize) -> Option<Result<(), Closed>> {
+        self.ended.iter().find(|ended| ended.0 == id).map(|ended| ended.1)
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Try(usize),
+    Start(usize),
+    Poll(usize),
+    Drop(usize),
+    Release(usize),
+    Forget(usize),
+    Close,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        2 => (0_usize..4).prop_map(Op::Try),
+        6 => (0_usize..5).prop_map(Op::Start),
+        3 => (0_usize..20).prop_map(Op::Poll),
+        3 => (0_usize..20).prop_map(Op::Drop),
+        6 => (0_usize..5).prop_map(Op::Release),
+        1 => (0_usize..3).prop_map(Op::Forget),
+        1 => Just(Op::Close),
+    ];
+    prop::collection::vec(op, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn behaves_as_the_naive_model(start in 0_usize..4, ops in ops(), closes in any::<bool>()) {
+        let permits = Permits::new(start);
+        let mut naive = Naive { available: start, ..Naive::default() };
+        // Each waiter with what it wants; `None` once polled to its end or dropped.
+        let mut waiters: Vec<(Option<Waiting<'_>>, usize, Wakes)> = Vec::new();
+        for op in ops {
+            match op {
+                Op::Try(n) => prop_assert_eq!(permits.try_acquire(n), naive.try_acquire(n)),
+                Op::Start(n) => {
+                    let wakes = Wakes::new();
+                    let mut waiter = Box::pin(permits.acquire(n));
+                    let polled = wakes.poll(waiter.as_mut());
+                    let waiter = match naive.try_acquire(n) {
+                        Ok(()) => { prop_assert_eq!(polled, Poll::Ready(Ok(()))); None }
+                        Err(Refused::Closed) => {
+                            prop_assert_eq!(polled, Poll::Ready(Err(Closed)));
+                            None
+                        }
+                        Err(Refused::TooFew) => {
+                            prop_assert!(polled.is_pending());
+                            naive.queue.push_back((waiters.len(), n));
+                            Some(waiter)
+                        }
+                    };
+                    waiters.push((waiter, n, wakes));
+                }
+                Op::Poll(id) => {
+                    if let Some((place @ Some(_), _, wakes)) = waiters.get_mut(id) {
+                        let waiter = place.as_mut().unwrap();
+                        let waker = wakes.waker();
+                        let polled = waiter.as_mut().poll(&mut Context::from_waker(&waker));
+                        match naive.result(id) {
+                            None => prop_assert!(polled.is_pending()),
+                            Some(result) => {
+                                prop_assert_eq!(polled, Poll::Ready(result));
+                                *place = None;
+                            }
+                        }
+                    }
+                }
+                Op::Drop(id) => {
+                    if let Some((place @ Some(_), n, _)) = waiters.get_mut(id) {
+                        *place = None;
+                        match naive.result(id) {
+                            Some(Ok(())) => naive.available += *n,
+                            Some(Err(Closed)) => {}
+                            None => naive.queue.retain(|queued| queued.0 != id),
+                        }
+                        naive.serve();
+                    }
+                }
+                Op::Release(n) => {
+                    permits.release(n);
+                    naive.available += n;
+                    naive.serve();
+                }
+                Op::Forget(n) => {
+                    let n = if naive.queue.is_empty() { n.min(naive.available) } else { 0 };
+                    naive.available -= n;
+                    prop_assert_eq!(permits.forget(n), n);
+                }
+                Op::Close if closes => {
+                    permits.close();
+                    naive.closed = true;
+                    naive.serve();
+                }
+                Op::Close => {}
+            }
+            let available = if naive.queue.is_empty() { naive.available } else { 0 };
+            prop_assert_eq!(permits.available(), available);
+            prop_assert_eq!(permits.is_closed(), naive.closed);
+            for (id, (_, _, wakes)) in waiters.iter().enumerate() {
+                prop_assert_eq!(wakes.count(), usize::from(naive.result(id).is_some()), "{}", id);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The word of [`Permits`](super::Permits): `[available : BITS - 3][QUEUED][CLOSED][LOCKED]`.
+#![forbid(unsafe_code)]
+
+use super::Refused;
+
+const LOCKED: usize = 1;
+const CLOSED: usize = 2;
+const QUEUED: usize = 4;
+const SHIFT: u32 = 3;
+
+/// One value of the word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word(usize);
+
+impl Word {
+    /// `available` permits and nothing else.
+    #[inline(always)]
+    pub(super) const fn new(available: usize) -> Self {
+        Self(available << SHIFT)
+    }
+
+    #[inline(always)]
+    pub(super) const fn from_bits(bits: usize) -> Self {
+        Self(bits)
+    }
+
+    #[inline(always)]
+    pub(super) const fn bits(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    pub(super) const fn available(self) -> usize {
+        self.0 >> SHIFT
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_queued(self) -> bool {
+        self.0 & QUEUED != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_locked(self) -> Self {
+        Self(self.0 | LOCKED)
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_closed(self) -> Self {
+        Self(self.0 | CLOSED)
+    }
+
+    #[inline(always)]
+    pub(super) const fn with_queued(self) -> Self {
+        Self(self.0 | QUEUED)
+    }
+
+    /// Without the lock, and with QUEUED as given.
+    #[inline(always)]
+    pub(super) const fn unlocked(self, queued: bool) -> Self {
+        Self(self.0 & !(LOCKED | QUEUED) | if queued { QUEUED } else { 0 })
+    }
+
+    /// `n` permits less; there must be as many.
+    #[inline(always)]
+    pub(super) const fn take(self, n: usize) -> Self {
+        Self(self.0 - (n << SHIFT))
+    }
+
+    /// `n` permits more, or `None` if they do not fit.
+    #[inline(always)]
+    pub(super) const fn add(self, n: usize) -> Option<Self> {
+        match self.0.checked_add(n << SHIFT) {
+            Some(bits) => Some(Self(bits)),
+            None => None,
+        }
+    }
+
+    /// `n` permits less, if a newcomer may take them.
+    #[inline(always)]
+    pub(super) const fn take_free(self, n: usize) -> Result<Self, Refused> {
+        if self.0 & (QUEUED | CLOSED) == 0 && self.available() >= n {
+            Ok(self.take(n))
+        } else if self.is_closed() {
+            Err(Refused::Closed)
+        } else if n == 0 {
+            Ok(self)
+        } else {
+            Err(Refused::TooFew)
+        }
+    }
+}
+
+impl std::fmt::Debug for Word {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Permits")
+            .field("available", &self.available())
+            .field("queued", &self.is_queued())
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}

@@ -1,0 +1,106 @@
+//! Threads, atomics and the futex inside loom's model checker.
+
+pub use loom::hint;
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
+pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use loom::thread;
+pub use loom::thread_local;
+
+use std::time::Duration;
+
+/// Loom's checked cell, with the `get_mut` that it lacks.
+#[derive(Debug, Default)]
+pub struct UnsafeCell<T>(loom::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// Wraps `value`.
+    pub fn new(value: T) -> Self {
+        Self(loom::cell::UnsafeCell::new(value))
+    }
+
+    /// Returns the content.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+
+    /// Calls `f` with a pointer for shared access.
+    #[track_caller]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        self.0.with(f)
+    }
+
+    /// Calls `f` with a pointer for exclusive access.
+    #[track_caller]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        self.0.with_mut(f)
+    }
+
+    /// Returns the content, borrowed for as long as the cell is.
+    #[track_caller]
+    pub fn get_mut(&mut self) -> &mut T {
+        // SAFETY: `&mut self` excludes every other access for as long as the result lives; the
+        // closure lets loom check that earlier ones are ordered before this.
+        self.0.with_mut(|content| unsafe { &mut *content })
+    }
+}
+
+/// Every spin is a chance for the other threads: without the yield loom would explore endless
+/// spinning.
+pub fn spin(_attempt: u32) {
+    thread::yield_now();
+}
+
+/// The machine's clock, which loom does not model.
+pub fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// Loom's threads do not wait for a time.
+pub fn set_timer_slack(_ns: u32) {}
+
+/// Loom's threads do not wait for a time.
+pub fn timer_slack() -> u32 {
+    0
+}
+
+/// A 32-bit word on which threads can sleep, see the native version.
+///
+/// The real futex compares the word and queues the sleeper under one lock of the kernel, which the
+/// mutex stands for. Timeouts never elapse here: a protocol that needs one to make progress
+/// deadlocks in the model, which loom reports.
+#[derive(Debug)]
+pub struct Futex {
+    word: AtomicU32,
+    sleepers: (Mutex<()>, Condvar),
+}
+
+impl Futex {
+    /// A word that holds `value`.
+    pub fn new(value: u32) -> Self {
+        Self { word: AtomicU32::new(value), sleepers: (Mutex::new(()), Condvar::new()) }
+    }
+
+    /// The word itself.
+    pub fn word(&self) -> &AtomicU32 {
+        &self.word
+    }
+
+    /// Sleeps while the word holds `expected`.
+    pub fn wait(&self, expected: u32, _timeout: Option<Duration>) {
+        let guard = self.sleepers.0.lock().expect("loom's mutexes are not poisoned");
+        // ORD relaxed: the mutex orders this look against the waker's change, see `wake`.
+        if self.word.load(std::sync::atomic::Ordering::Relaxed) == expected {
+            drop(self.sleepers.1.wait(guard));
+        }
+    }
+
+    /// Wakes the sleepers; the word must be alive, as models keep it.
+    pub fn wake(this: *const Self, _count: u32) {
+        // SAFETY: models keep the futex in an `Arc` that the waker holds.
+        let this = unsafe { &*this };
+        drop(this.sleepers.0.lock().expect("loom's mutexes are not poisoned"));
+        this.sleepers.1.notify_all();
+    }
+}

@@ -1,0 +1,207 @@
+//! Threads, atomics and the futex of the machine.
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is the layer that wraps them"
+)]
+
+pub use std::hint;
+pub use std::sync::Arc;
+pub use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+};
+#[cfg(not(volt_tsan))]
+pub use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use std::thread;
+pub use std::thread_local;
+
+#[cfg(volt_tsan)]
+#[path = "tsan.rs"]
+mod tsan;
+#[cfg(volt_tsan)]
+pub use tsan::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use std::time::Duration;
+
+/// [`std::cell::UnsafeCell`] with the closure interface of loom's, which checks every access.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    /// Wraps `value`.
+    pub const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Returns the content.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized> UnsafeCell<T> {
+    /// Calls `f` with a pointer for shared access.
+    #[inline(always)]
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// Calls `f` with a pointer for exclusive access.
+    #[inline(always)]
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    /// Returns the content, borrowed for as long as the cell is.
+    #[inline(always)]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+
+    /// The raw pointer, for content whose address must outlive a closure (guards).
+    ///
+    /// Loom cannot check accesses made through it; the model's version of this method is absent,
+    /// so that whoever needs it says how the access is modelled.
+    #[inline(always)]
+    pub const fn get(&self) -> *mut T {
+        self.0.get()
+    }
+}
+
+/// Waits a moment inside a spin loop. `attempt` counts the rounds so far: the first ones cost a
+/// few cycles, later ones give the processor away so that a preempted holder can go on.
+#[inline]
+pub fn spin(attempt: u32) {
+    if attempt < 64 { hint::spin_loop() } else { thread::yield_now() }
+}
+
+/// The machine's monotonic clock.
+#[inline]
+pub fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// Asks the kernel to end the timed waits of the current thread within `ns` of their time, instead
+/// of the usual 50 us. Does nothing where there is no such thing.
+pub fn set_timer_slack(ns: u32) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: this option takes one number and touches no memory of the process. (It fails only in
+    // a thread with a real-time policy, which has no slack anyway.)
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(ns));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = ns;
+}
+
+/// What [`set_timer_slack`] sets, or 0 where there is no such thing.
+pub fn timer_slack() -> u32 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: this option takes no argument and touches no memory of the process.
+        let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        u32::try_from(slack).unwrap_or(0)
+    }
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// A 32-bit word on which threads can sleep until another thread changes it and wakes them.
+///
+/// `wait` may return spuriously; callers loop.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Futex {
+    word: AtomicU32,
+    #[cfg(not(target_os = "linux"))]
+    sleepers: (Mutex<()>, Condvar),
+}
+
+impl Futex {
+    /// A word that holds `value`.
+    pub const fn new(value: u32) -> Self {
+        Self {
+            word: AtomicU32::new(value),
+            #[cfg(not(target_os = "linux"))]
+            sleepers: (Mutex::new(()), Condvar::new()),
+        }
+    }
+
+    /// The word itself.
+    #[inline(always)]
+    pub const fn word(&self) -> &AtomicU32 {
+        &self.word
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Futex {
+    /// Sleeps while the word holds `expected`, at most for `timeout`.
+    pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
+        let timeout = timeout.map(|t| libc::timespec {
+            tv_sec: libc::time_t::try_from(t.as_secs()).unwrap_or(libc::time_t::MAX),
+            // Below 10^9, so it fits every platform's `c_long`.
+            tv_nsec: t.subsec_nanos() as libc::c_long,
+        });
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: FUTEX_WAIT reads the word, which `self` keeps alive, and the timespec, which
+        // lives until the call returns; the kernel retains neither pointer.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.word.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                expected,
+                timeout,
+            );
+        }
+    }
+
+    /// Wakes at most `count` sleepers.
+    ///
+    /// Takes a raw pointer because the owner may free the word as soon as it sees the change that
+    /// precedes this call. The kernel uses only the address: a wake-up on freed memory is at worst
+    /// a spurious one for an unrelated futex, which every waiter tolerates.
+    pub fn wake(this: *const Self, count: u32) {
+        let word = this.cast::<u32>();
+        // SAFETY: FUTEX_WAKE does not access the memory behind the address.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                word,
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                count,
+            );
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Futex {
+    /// Sleeps while the word holds `expected`, at most for `timeout`.
+    pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
+        let (lock, condvar) = &self.sleepers;
+        let guard = lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // ORD relaxed: the lock orders this look against the waker's change, see `wake`.
+        if self.word.load(std::sync::atomic::Ordering::Relaxed) != expected {
+            return;
+        }
+        match timeout {
+            None => drop(condvar.wait(guard)),
+            Some(timeout) => drop(condvar.wait_timeout(guard, timeout)),
+        }
+    }
+
+    /// Wakes at most `count` sleepers.
+    ///
+    /// # Safety-relevant note
+    /// Unlike the Linux version this one touches the memory behind `this`; it must be alive.
+    pub fn wake(this: *const Self, count: u32) {
+        // SAFETY: the callers of this crate keep the word alive on platforms without a futex.
+        let this = unsafe { &*this };
+        let (lock, condvar) = &this.sleepers;
+        drop(lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+        if count == 1 { condvar.notify_one() } else { condvar.notify_all() }
+    }
+}

@@ -1,0 +1,368 @@
+//! The counting semaphore; its protocol is in `permits.rs`.
+#![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use crate::block_on::block_on;
+use crate::permits::Permits;
+use crate::{AcquireError, TryAcquireError};
+
+mod permit;
+
+pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
+
+/// A number of permits for tasks and threads to take and give back.
+///
+/// **Semantics.** [`acquire`](Self::acquire) waits until a permit is free and takes it; dropping the
+/// [`SemaphorePermit`] gives it back. [`close`](Self::close) refuses everybody from then on.
+///
+/// **Fairness.** First in, first out: permits go to those who wait in the order in which they began
+/// to, a waiter for many permits included. While somebody waits, newcomers and `try_acquire` get
+/// nothing, so nobody starves.
+///
+/// **Cancel safety.** Dropping a waiting future gives up its place in the queue and passes on
+/// permits that it had been granted. Nothing is lost.
+///
+/// **Cost.** One atomic read-modify-write to acquire and one to release; two more when somebody
+/// waits. Nothing allocates: a waiter is part of the future.
+///
+/// **Memory.** Three words.
+///
+/// # Examples
+/// ```
+/// use volt_sync::Semaphore;
+///
+/// futures::executor::block_on(async {
+///     let semaphore = Semaphore::new(3);
+///     let one = semaphore.acquire().await?;
+///     let two = semaphore.acquire_many(2).await?;
+///     assert!(semaphore.try_acquire().is_err());
+///     drop((one, two));
+///     assert_eq!(semaphore.available_permits(), 3);
+///     # Ok::<(), volt_sync::AcquireError>(())
+/// });
+/// ```
+#[derive(Debug)]
+pub struct Semaphore {
+    permits: Permits,
+}
+
+impl Semaphore {
+    /// The most permits that a semaphore can have.
+    ///
+    /// # Examples
+    /// ```
+    /// assert_eq!(volt_sync::Semaphore::MAX_PERMITS, usize::MAX >> 3);
+    /// ```
+    pub const MAX_PERMITS: usize = Permits::MAX;
+
+    crate::const_fn! {
+        /// A semaphore with `permits` permits. Allocates nothing.
+        ///
+        /// # Panics
+        /// If that is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+        ///
+        /// # Examples
+        /// ```
+        /// let semaphore = volt_sync::Semaphore::new(2);
+        /// assert_eq!(semaphore.available_permits(), 2);
+        /// ```
+        pub const fn new(permits: usize) -> Self {
+            assert!(
+                permits <= Self::MAX_PERMITS,
+                "a semaphore may not have more than MAX_PERMITS permits"
+            );
+            Self { permits: Permits::new(permits) }
+        }
+    }
+
+    crate::const_fn! {
+        /// As [`new`](Self::new), for statics; the two are the same.
+        ///
+        /// # Panics
+        /// If `permits` is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
+        ///
+        /// # Examples
+        /// ```
+        /// use volt_sync::Semaphore;
+        /// static SEMAPHORE: Semaphore = Semaphore::const_new(2);
+        /// assert_eq!(SEMAPHORE.available_permits(), 2);
+        /// ```
+        pub const fn const_new(permits: usize) -> Self {
+            Self::new(permits)
+        }
+    }
+
+    /// How many permits a newcomer could take now: 0 while somebody waits.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(2);
+    /// let _permit = semaphore.try_acquire().unwrap();
+    /// assert_eq!(semaphore.available_permits(), 1);
+    /// ```
+    #[must_use]
+    pub fn available_permits(&self) -> usize {
+        self.permits.available()
+    }
+
+    /// Adds `n` new permits, and gives them to those who wait.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX_PERMITS`](Self::MAX_PERMITS); the semaphore stays as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(0);
+    /// semaphore.add_permits(3);
+    /// assert_eq!(semaphore.available_permits(), 3);
+    /// ```
+    pub fn add_permits(&self, n: usize) {
+        assert!(
+            n <= Self::MAX_PERMITS,
+            "a semaphore may not have more than MAX_PERMITS permits ({})",
+            Self::MAX_PERMITS
+        );
+        self.permits.release(n);
+    }
+
+    /// Removes up to `n` of the permits that nobody has, for good. Returns how many; none while
+    /// somebody waits for them.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(3);
+    /// assert_eq!(semaphore.forget_permits(2), 2);
+    /// assert_eq!(semaphore.forget_permits(2), 1);
+    /// ```
+    pub fn forget_permits(&self, n: usize) -> usize {
+        self.permits.forget(n)
+    }
+
+    /// Waits for a permit.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Cancel safety
+    /// Cancelling gives up the place in the queue, and nothing else.
+    ///
+    /// # Examples
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let semaphore = volt_sync::Semaphore::new(1);
+    /// let permit = semaphore.acquire().await.unwrap();
+    /// assert_eq!(semaphore.available_permits(), 0);
+    /// # });
+    /// ```
+    pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.permits.acquire(1).await?;
+        Ok(SemaphorePermit::new(self, 1))
+    }
+
+    /// Waits for `n` permits, which it gets together.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Cancel safety
+    /// Cancelling gives up the place in the queue, and nothing else.
+    ///
+    /// # Examples
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let semaphore = volt_sync::Semaphore::new(5);
+    /// let permits = semaphore.acquire_many(3).await.unwrap();
+    /// assert_eq!(semaphore.available_permits(), 2);
+    /// # });
+    /// ```
+    pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.permits.acquire(n as usize).await?;
+        Ok(SemaphorePermit::new(self, n))
+    }
+
+    /// Takes a permit if one is free and nobody waits.
+    ///
+    /// # Errors
+    /// [`TryAcquireError::NoPermits`] otherwise, [`TryAcquireError::Closed`] after
+    /// [`close`](Self::close).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(1);
+    /// let permit = semaphore.try_acquire().unwrap();
+    /// assert!(semaphore.try_acquire().is_err());
+    /// ```
+    #[inline]
+    pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.permits.try_acquire(1)?;
+        Ok(SemaphorePermit::new(self, 1))
+    }
+
+    /// Takes `n` permits if they are free and nobody waits.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(4);
+    /// let permits = semaphore.try_acquire_many(3).unwrap();
+    /// assert!(semaphore.try_acquire_many(2).is_err());
+    /// ```
+    #[inline]
+    pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.permits.try_acquire(n as usize)?;
+        Ok(SemaphorePermit::new(self, n))
+    }
+
+    /// As [`acquire`](Self::acquire), with a permit that owns the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Cancel safety
+    /// Cancelling gives up the place in the queue, and nothing else.
+    ///
+    /// # Examples
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(1));
+    /// let permit = semaphore.clone().acquire_owned().await.unwrap();
+    /// std::thread::spawn(move || drop(permit)).join().unwrap();
+    /// assert_eq!(semaphore.available_permits(), 1);
+    /// # });
+    /// ```
+    pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.permits.acquire(1).await?;
+        Ok(OwnedSemaphorePermit::new(self, 1))
+    }
+
+    /// As [`acquire_many`](Self::acquire_many), with a permit that owns the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Cancel safety
+    /// Cancelling gives up the place in the queue, and nothing else.
+    ///
+    /// # Examples
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(2));
+    /// let permits = semaphore.clone().acquire_many_owned(2).await.unwrap();
+    /// assert_eq!(permits.num_permits(), 2);
+    /// # });
+    /// ```
+    pub async fn acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.permits.acquire(n as usize).await?;
+        Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), with a permit that owns the semaphore.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(1));
+    /// let permit = semaphore.clone().try_acquire_owned().unwrap();
+    /// assert!(semaphore.try_acquire_owned().is_err());
+    /// ```
+    pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.try_acquire_many_owned(1)
+    }
+
+    /// As [`try_acquire_many`](Self::try_acquire_many), with a permit that owns the semaphore.
+    ///
+    /// # Errors
+    /// As [`try_acquire`](Self::try_acquire).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(2));
+    /// let permits = semaphore.clone().try_acquire_many_owned(2).unwrap();
+    /// assert!(semaphore.try_acquire_owned().is_err());
+    /// ```
+    pub fn try_acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.permits.try_acquire(n as usize)?;
+        Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
+    /// Blocks the thread until it has a permit. Not for use inside async code, whose thread it would
+    /// block.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(1);
+    /// let permit = semaphore.blocking_acquire().unwrap();
+    /// ```
+    pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.blocking_acquire_many(1)
+    }
+
+    /// Blocks the thread until it has `n` permits; see [`blocking_acquire`](Self::blocking_acquire).
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(2);
+    /// let permits = semaphore.blocking_acquire_many(2).unwrap();
+    /// ```
+    pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        block_on(self.permits.acquire(n as usize))?;
+        Ok(SemaphorePermit::new(self, n))
+    }
+
+    /// Refuses everybody from now on, those who wait included. Permits that are held stay valid.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(1);
+    /// semaphore.close();
+    /// assert!(semaphore.blocking_acquire().is_err());
+    /// ```
+    pub fn close(&self) {
+        self.permits.close();
+    }
+
+    /// True after [`close`](Self::close).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(1);
+    /// assert!(!semaphore.is_closed());
+    /// semaphore.close();
+    /// assert!(semaphore.is_closed());
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.permits.is_closed()
+    }
+
+    /// Gives back the permits of a guard.
+    #[inline]
+    fn give_back(&self, n: u32) {
+        self.permits.release(n as usize);
+    }
+}
+
+const _: () = {
+    const fn assert_traits<T: Send + Sync + Unpin + std::panic::RefUnwindSafe>() {}
+    assert_traits::<Semaphore>();
+};
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,124 @@
+//! What the tests of several modules share.
+#![cfg_attr(volt_loom, allow(dead_code, reason = "the models need only a part of it"))]
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Counts the wake-ups of the wakers that it makes.
+#[derive(Clone, Default)]
+pub(crate) struct Wakes(Arc<Count>);
+
+#[derive(Default)]
+struct Count {
+    wakes: AtomicUsize,
+    panics: bool,
+}
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.wakes.fetch_add(1, SeqCst);
+        assert!(!self.panics, "a waker that panics");
+    }
+}
+
+impl Wakes {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The waker panics after it has been counted.
+    pub(crate) fn panicking() -> Self {
+        Self(Arc::new(Count { wakes: AtomicUsize::new(0), panics: true }))
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        Waker::from(self.0.clone())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.wakes.load(SeqCst)
+    }
+
+    /// How many wakers there are.
+    pub(crate) fn clones(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
+    }
+
+    pub(crate) fn poll<F: Future>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(&self.waker()))
+    }
+}
+
+/// Polls once, with a waker that does nothing.
+pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Unwraps a `Ready`.
+#[track_caller]
+pub(crate) fn ready<F: Future>(future: F) -> F::Output {
+    match poll_once(pin!(future)) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("pending"),
+    }
+}
+
+/// Drops the future that `make` returns after 0, 1, 2 ... polls, until it completes. Before each
+/// poll but the first, `step` runs, which changes what the future waits for; after each drop,
+/// `check` must find everything as if the future had never been.
+pub(crate) fn drop_at_every_await<S, F: Future>(
+    setup: impl Fn() -> S,
+    make: impl Fn(&S) -> F,
+    step: impl Fn(&S, usize),
+    check: impl Fn(S),
+) {
+    for polls in 0.. {
+        let state = setup();
+        let mut completed = false;
+        {
+            let mut future = pin!(make(&state));
+            for poll in 0..polls {
+                if poll > 0 {
+                    step(&state, poll);
+                }
+                if poll_once(future.as_mut()).is_ready() {
+                    completed = true;
+                    break;
+                }
+            }
+            if !completed {
+                // The change comes after the last poll, and before the drop.
+                step(&state, polls);
+            }
+        }
+        check(state);
+        if completed {
+            assert!(polls > 1, "the future never waited");
+            return;
+        }
+        assert!(polls < 100, "the future never completes");
+    }
+}
+
+#[cfg(not(volt_loom))]
+/// Fails to compile if the type implements the trait: then two candidates for `check` exist.
+macro_rules! not_impl {
+    ($type:ty: $trait:path) => {
+        const _: fn() = || {
+            trait Ambiguous<A> {
+                fn check() {}
+            }
+            impl<T: ?Sized> Ambiguous<()> for T {}
+            #[allow(dead_code, reason = "only its implementation counts")]
+            struct Has;
+            impl<T: ?Sized + $trait> Ambiguous<Has> for T {}
+            let _ = <$type as Ambiguous<_>>::check;
+        };
+    };
+}
+#[cfg(not(volt_loom))]
+pub(crate) use not_impl;

@@ -1,0 +1,216 @@
+//! One value that senders replace and receivers look at: configuration, state, progress.
+//!
+//! A receiver sees the newest value; values in between may be missed. Use [`broadcast`](crate::broadcast)
+//! if every value matters.
+//!
+//! ```
+//! use volt_sync::watch;
+//!
+//! # futures::executor::block_on(async {
+//! let (tx, mut rx) = watch::channel("starting");
+//! tx.send("running").unwrap();
+//! rx.changed().await.unwrap();
+//! assert_eq!(*rx.borrow_and_update(), "running");
+//! # });
+//! ```
+//!
+//! # Semantics
+//! Every receiver remembers which version it has seen. [`Receiver::changed`] waits for a newer one;
+//! [`Receiver::borrow_and_update`] marks the current one as seen, [`Receiver::borrow`] does not. The
+//! version with which a receiver is made counts as seen. When the last sender is dropped, `changed`
+//! reports a version that was not seen yet, and then the close.
+//!
+//! # Borrows
+//! [`Ref`] holds a read lock on the value: senders block their thread while it lives. Keep it short,
+//! and never across an `.await`. As with every reader-writer lock, a thread that holds one `Ref` and
+//! asks for another can deadlock with a sender in between.
+//!
+//! # Cost
+//! [`channel`] allocates once. Sending is the two read-modify-writes of the lock, a store, a fence,
+//! and a load if nobody waits; `borrow` is those of the lock and a load. Waiting allocates nothing.
+
+mod receiver;
+mod sender;
+
+pub use self::receiver::Receiver;
+pub use self::sender::Sender;
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use crate::event::Event;
+use crate::primitive::{
+    Arc, AtomicU64, AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard, fence,
+};
+
+/// The errors of this channel.
+pub mod error {
+    use std::{error::Error, fmt};
+
+    /// There is no receiver; holds the value that was not sent.
+    #[derive(PartialEq, Eq, Clone, Copy)]
+    pub struct SendError<T>(pub T);
+
+    impl<T> fmt::Debug for SendError<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct("SendError").finish_non_exhaustive()
+        }
+    }
+
+    impl<T> fmt::Display for SendError<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("channel closed")
+        }
+    }
+
+    impl<T> Error for SendError<T> {}
+
+    /// Every sender is gone.
+    #[derive(Debug, Clone)]
+    pub struct RecvError(pub(super) ());
+
+    impl fmt::Display for RecvError {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("channel closed")
+        }
+    }
+
+    impl Error for RecvError {}
+}
+
+/// Makes a channel that holds `init`, which counts as seen by the receiver. One allocation.
+///
+/// ```
+/// let (tx, rx) = volt_sync::watch::channel(0);
+/// tx.send_modify(|value| *value += 1);
+/// assert_eq!(*rx.borrow(), 1);
+/// ```
+pub fn channel<T>(init: T) -> (Sender<T>, Receiver<T>) {
+    let sender = Sender::new(init);
+    let receiver = sender.subscribe();
+    (sender, receiver)
+}
+
+/// What all handles of a channel share.
+struct Shared<T> {
+    value: RwLock<T>,
+    /// [`CLOSED`], and the number of values sent in steps of [`STEP`]. Changed only under the write
+    /// lock of `value`, but for the CLOSED bit, which is set when no sender is left.
+    version: AtomicU64,
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+    /// A new version, or the close.
+    changed: Event,
+    /// The last receiver has left.
+    abandoned: Event,
+}
+
+const CLOSED: u64 = 1;
+const STEP: u64 = 2;
+
+impl<T> Shared<T> {
+    fn new(init: T) -> Self {
+        Self {
+            value: RwLock::new(init),
+            version: AtomicU64::new(0),
+            senders: AtomicUsize::new(1),
+            receivers: AtomicUsize::new(0),
+            changed: Event::new(),
+            abandoned: Event::new(),
+        }
+    }
+
+    /// The version, with the CLOSED bit.
+    #[inline]
+    fn version(&self) -> u64 {
+        // ORD[WA1] acquire: whoever notices a version sees what came before it.
+        // ORD[WA2] acquire: so does whoever notices the close.
+        self.version.load(Acquire)
+    }
+
+    #[inline]
+    fn read(&self) -> RwLockReadGuard<'_, T> {
+        // A panic in a modifying closure is caught before it can poison the lock (`send_if_modified`).
+        self.value.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.value.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a change of the value: a new version, and a wake-up for those who wait for it.
+    #[inline]
+    fn publish(&self, guard: RwLockWriteGuard<'_, T>) {
+        // ORD relaxed: the write lock is held, and no other thread changes the word meanwhile.
+        let version = self.version.load(Relaxed);
+        // ORD[WA1] release: publishes the value to those who look without the lock.
+        self.version.store(version.wrapping_add(STEP), Release);
+        drop(guard);
+        // A waiter listens and then looks at the version: it sees ours, or we see it listening.
+        // Killed by `watch::model::a_waiting_receiver_is_woken_by_a_value`.
+        #[cfg(not(volt_mutant = "watch_fence_sender"))]
+        // ORD SeqCst fence: between the version and the look for waiters; pairs with `listened`.
+        fence(SeqCst);
+        self.changed.notify_if_waiting();
+    }
+
+    /// The version, seen by somebody who listens, in a way that pairs with `publish`'s look for
+    /// waiters. Not under the lock of the value: users hold that for as long as they like.
+    fn listened(&self) -> u64 {
+        // Killed by `watch::model::a_waiting_receiver_is_woken_by_a_value`.
+        #[cfg(not(volt_mutant = "watch_fence_receiver"))]
+        // ORD SeqCst fence: between listening and the look; pairs with `publish`.
+        fence(SeqCst);
+        self.version()
+    }
+}
+
+/// A look at the value. Holds the read lock: senders wait for it.
+pub struct Ref<'a, T> {
+    value: RwLockReadGuard<'a, T>,
+    has_changed: bool,
+}
+
+impl<T> Ref<'_, T> {
+    /// True if the value had not been seen by the receiver before this look. Always false for a look
+    /// through a sender.
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::watch::channel(1);
+    /// tx.send(2).unwrap();
+    /// assert!(rx.borrow_and_update().has_changed());
+    /// assert!(!rx.borrow_and_update().has_changed());
+    /// ```
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+}
+
+impl<T> Deref for Ref<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ref")
+            .field("value", &**self)
+            .field("has_changed", &self.has_changed)
+            .finish()
+    }
+}
+
+/// The two halves keep the channel alive together.
+type Handle<T> = Arc<Shared<T>>;

@@ -1,0 +1,140 @@
+//! Two or three threads, bounded by `LOOM_MAX_PREEMPTIONS`.
+
+use super::channel;
+use crate::block_on::block_on;
+use crate::primitive::{Arc, UnsafeCell, thread};
+
+/// Data that an edge carries: loom checks that its accesses are ordered.
+fn data() -> (Arc<UnsafeCell<u8>>, Arc<UnsafeCell<u8>>) {
+    let data = Arc::new(UnsafeCell::new(0));
+    (data.clone(), data)
+}
+
+fn write(data: &UnsafeCell<u8>) {
+    // SAFETY: loom checks that nobody else accesses it at the same time.
+    data.with_mut(|data| unsafe { *data = 1 });
+}
+
+fn read(data: &UnsafeCell<u8>) {
+    // SAFETY: loom checks that nobody writes it at the same time.
+    assert_eq!(data.with(|data| unsafe { *data }), 1);
+}
+
+#[test]
+fn a_waiting_receiver_is_woken_by_a_value() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let (written, seen) = data();
+        let sender = thread::spawn(move || {
+            write(&written);
+            tx.send_replace(1);
+            tx
+        });
+        block_on(rx.changed()).unwrap();
+        read(&seen);
+        assert_eq!(*rx.borrow(), 1);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn a_new_version_carries_what_came_before() {
+    loom::model(|| {
+        let (tx, rx) = channel(0);
+        let (written, seen) = data();
+        let sender = thread::spawn(move || {
+            write(&written);
+            tx.send_replace(1);
+            tx
+        });
+        while !rx.has_changed().unwrap() {
+            thread::yield_now();
+        }
+        read(&seen);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn the_close_carries_what_came_before_and_wakes() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let (written, seen) = data();
+        let sender = thread::spawn(move || {
+            write(&written);
+            drop(tx);
+        });
+        assert!(block_on(rx.changed()).is_err());
+        read(&seen);
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn the_close_without_a_lock_carries_what_came_before() {
+    loom::model(|| {
+        let (tx, rx) = channel(0);
+        let (written, seen) = data();
+        let sender = thread::spawn(move || {
+            write(&written);
+            drop(tx);
+        });
+        while rx.has_changed().is_ok() {
+            thread::yield_now();
+        }
+        read(&seen);
+        sender.join().unwrap();
+    });
+}
+
+/// The last sender's CLOSED bit must come after every other sender's last version.
+#[test]
+fn two_senders_leave_and_the_close_is_not_erased() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let senders: Vec<_> = [tx.clone(), tx]
+            .into_iter()
+            .map(|tx| {
+                thread::spawn(move || {
+                    tx.send_replace(1);
+                    drop(tx);
+                })
+            })
+            .collect();
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        assert!(block_on(rx.changed()).is_ok());
+        assert!(block_on(rx.changed()).is_err());
+    });
+}
+
+#[test]
+fn the_last_receiver_is_noticed() {
+    loom::model(|| {
+        let (tx, rx) = channel(0);
+        let (written, seen) = data();
+        let receiver = thread::spawn(move || {
+            write(&written);
+            drop(rx);
+        });
+        block_on(tx.closed());
+        read(&seen);
+        receiver.join().unwrap();
+    });
+}
+
+#[test]
+fn the_receiver_count_carries_what_receivers_did() {
+    loom::model(|| {
+        let (tx, rx) = channel(0);
+        let (written, seen) = data();
+        let receiver = thread::spawn(move || {
+            write(&written);
+            drop(rx);
+        });
+        while !tx.is_closed() {
+            thread::yield_now();
+        }
+        read(&seen);
+        receiver.join().unwrap();
+    });
+}

@@ -1,0 +1,60 @@
+//! Making directories with options.
+
+use std::io;
+use std::path::Path;
+
+use super::blocking;
+
+/// How a directory is made, as [`std::fs::DirBuilder`].
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let temporary = tempfile::tempdir()?;
+/// # let path = temporary.path().join("a/b");
+/// volt::run(async {
+///     volt::fs::DirBuilder::new().recursive(true).create(&path).await
+/// })
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct DirBuilder {
+    recursive: bool,
+    #[cfg(unix)]
+    mode: Option<u32>,
+}
+
+impl DirBuilder {
+    /// One directory, with the default permissions.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether the directories above are made too; if so, one that exists is no error.
+    pub fn recursive(&mut self, recursive: bool) -> &mut Self {
+        self.recursive = recursive;
+        self
+    }
+
+    /// The permission bits.
+    #[cfg(unix)]
+    pub fn mode(&mut self, mode: u32) -> &mut Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Makes the directory.
+    ///
+    /// # Errors
+    /// As [`std::fs::DirBuilder::create`].
+    pub async fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref().to_owned();
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(self.recursive);
+        #[cfg(unix)]
+        if let Some(mode) = self.mode {
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+        }
+        blocking(move || builder.create(path)).await
+    }
+}

@@ -1,0 +1,254 @@
+//! An open file.
+
+use std::fs::{File as StdFile, Metadata, Permissions};
+use std::future::poll_fn;
+use std::io::{self, SeekFrom};
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
+use volt_sync::Mutex;
+
+use super::{OpenOptions, blocking};
+use crate::io::blocking::Blocking;
+
+/// An open file, to be read, written and sought with the traits of [`volt::io`](crate::io).
+///
+/// A write is copied into a buffer and done in the background, so it may fail after it was reported
+/// as done: the error comes with the next call. [`flush`](crate::io::AsyncWriteExt::flush) waits for
+/// it; do so before dropping the file, which waits for nothing.
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let temporary = tempfile::tempdir()?;
+/// # let path = temporary.path().join("file");
+/// use std::io::SeekFrom;
+/// use volt::fs::File;
+/// use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+///
+/// volt::run(async {
+///     let mut file = File::options().read(true).write(true).create_new(true).open(&path).await?;
+///     file.write_all(b"one two").await?;
+///     file.seek(SeekFrom::Start(4)).await?;
+///     let mut text = String::new();
+///     file.read_to_string(&mut text).await?;
+///     assert_eq!(text, "two");
+///     Ok(())
+/// })
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct File {
+    file: Arc<StdFile>,
+    /// Locked only by the methods that take `&self`.
+    operations: Mutex<Blocking<Arc<StdFile>>>,
+}
+
+impl File {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::open`].
+    ///
+    /// ```
+    /// # volt::run(async {
+    /// let error = volt::fs::File::open("/no/such/file").await.unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// # });
+    /// ```
+    pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        OpenOptions::new().read(true).open(path).await
+    }
+
+    /// Makes a file for writing, or empties the one that is there.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::create`].
+    pub async fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        OpenOptions::new().write(true).create(true).truncate(true).open(path).await
+    }
+
+    /// Makes a file for reading and writing, and fails if there is one.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::create_new`].
+    pub async fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        OpenOptions::new().read(true).write(true).create_new(true).open(path).await
+    }
+
+    /// Options to open a file with.
+    #[must_use]
+    pub fn options() -> OpenOptions {
+        OpenOptions::new()
+    }
+
+    /// Takes over an open file.
+    ///
+    /// ```
+    /// # let file = tempfile::tempfile().unwrap();
+    /// let file = volt::fs::File::from_std(file);
+    /// ```
+    #[must_use]
+    pub fn from_std(file: StdFile) -> Self {
+        let file = Arc::new(file);
+        Self { operations: Mutex::new(Blocking::seekable(file.clone())), file }
+    }
+
+    /// Waits for the operation under way, and gives the file back.
+    ///
+    /// Bytes that were read ahead are given back to the file's position.
+    ///
+    /// # Panics
+    /// If the operation under way panicked, or its runtime was shut down.
+    pub async fn into_std(mut self) -> StdFile {
+        // The file is returned even if its position could not be moved back.
+        let _ = poll_fn(|cx| self.operations.get_mut().poll_rewound(cx)).await;
+        self.try_into_std().unwrap_or_else(|_| panic!("the file was lost with its last operation"))
+    }
+
+    /// Gives the file back, unless an operation is under way.
+    ///
+    /// # Errors
+    /// This file.
+    pub fn try_into_std(self) -> Result<StdFile, Self> {
+        let Self { file, operations } = self;
+        let operations = operations.into_inner();
+        if operations.is_busy() {
+            return Err(Self { file, operations: Mutex::new(operations) });
+        }
+        drop(operations);
+        // While idle, the two references here are the only ones.
+        Arc::try_unwrap(file)
+            .map_err(|file| Self { operations: Mutex::new(Blocking::seekable(file.clone())), file })
+    }
+
+    /// A second handle to the same open file: they share the position.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::try_clone`].
+    pub async fn try_clone(&self) -> io::Result<Self> {
+        self.settle().await?;
+        let file = self.file.clone();
+        blocking(move || file.try_clone()).await.map(Self::from_std)
+    }
+
+    /// What the file system knows of it.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::metadata`].
+    pub async fn metadata(&self) -> io::Result<Metadata> {
+        let file = self.file.clone();
+        blocking(move || file.metadata()).await
+    }
+
+    /// Changes the permissions.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::set_permissions`].
+    pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
+        let file = self.file.clone();
+        blocking(move || file.set_permissions(permissions)).await
+    }
+
+    /// Cuts the file, or fills it with zeros, to this length. Waits for writes under way first.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::set_len`].
+    pub async fn set_len(&self, length: u64) -> io::Result<()> {
+        self.settle().await?;
+        let file = self.file.clone();
+        blocking(move || file.set_len(length)).await
+    }
+
+    /// Waits for writes under way, and until content and metadata are on the disk.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::sync_all`].
+    pub async fn sync_all(&self) -> io::Result<()> {
+        self.settle().await?;
+        let file = self.file.clone();
+        blocking(move || file.sync_all()).await
+    }
+
+    /// As [`sync_all`](Self::sync_all), without metadata that reading does not need.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::sync_data`].
+    pub async fn sync_data(&self) -> io::Result<()> {
+        self.settle().await?;
+        let file = self.file.clone();
+        blocking(move || file.sync_data()).await
+    }
+
+    /// How many bytes one operation moves at most, and the buffer may hold; 2 MiB by default.
+    pub fn set_max_buf_size(&mut self, bytes: usize) {
+        self.operations.get_mut().set_most_buffered(bytes);
+    }
+
+    /// Waits for the operation under way.
+    async fn settle(&self) -> io::Result<()> {
+        let mut operations = self.operations.lock().await;
+        poll_fn(|cx| operations.poll_settled(cx)).await.map(drop)
+    }
+}
+
+impl From<StdFile> for File {
+    fn from(file: StdFile) -> Self {
+        Self::from_std(file)
+    }
+}
+
+impl AsyncRead for File {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.operations.get_mut().poll_read(cx, to)
+    }
+}
+
+impl AsyncSeek for File {
+    fn start_seek(mut self: Pin<&mut Self>, to: SeekFrom) -> io::Result<()> {
+        self.operations.get_mut().start_seek(to)
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        self.operations.get_mut().poll_position(cx)
+    }
+}
+
+impl AsyncWrite for File {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.operations.get_mut().poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.operations.get_mut().poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_flush(cx))?;
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsFd for File {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for File {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.file.as_raw_fd()
+    }
+}

@@ -1,0 +1,161 @@
+//! Listing directories.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs::{FileType, Metadata};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use super::blocking;
+use crate::io::blocking::lost;
+use crate::runtime::spawn_blocking;
+use crate::task::JoinHandle;
+
+/// How many entries one trip to the blocking pool brings.
+const BATCH: usize = 32;
+
+/// The entries of a directory.
+///
+/// # Errors
+/// As [`std::fs::read_dir`].
+///
+/// ```
+/// volt::run(async {
+///     let mut entries = volt::fs::read_dir(".").await?;
+///     while let Some(entry) = entries.next_entry().await? {
+///         println!("{}", entry.path().display());
+///     }
+///     std::io::Result::Ok(())
+/// }).unwrap();
+/// ```
+pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
+    let path = path.as_ref().to_owned();
+    let entries = blocking(move || std::fs::read_dir(path)).await?;
+    let listing = Listing { entries, more: true, ready: VecDeque::with_capacity(BATCH) };
+    Ok(ReadDir(State::Idle(listing)))
+}
+
+/// Made by [`read_dir`]. The order of the entries is the file system's.
+#[derive(Debug)]
+pub struct ReadDir(State);
+
+#[derive(Debug)]
+enum State {
+    Idle(Listing),
+    Busy(JoinHandle<Listing>),
+    Lost,
+}
+
+/// A directory that is being read.
+#[derive(Debug)]
+struct Listing {
+    entries: std::fs::ReadDir,
+    /// False once the end was reached.
+    more: bool,
+    ready: VecDeque<io::Result<DirEntry>>,
+}
+
+impl Listing {
+    fn fetch(mut self) -> Self {
+        for entry in self.entries.by_ref().take(BATCH) {
+            self.ready.push_back(entry.map(DirEntry::new));
+        }
+        self.more = self.ready.len() == BATCH;
+        self
+    }
+}
+
+impl ReadDir {
+    /// The next entry, or `None` after the last. Cancel safe.
+    ///
+    /// # Errors
+    /// Of reading this entry; later ones may still be had.
+    pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
+        poll_fn(|cx| self.poll_next_entry(cx)).await
+    }
+
+    /// As [`next_entry`](Self::next_entry).
+    ///
+    /// # Errors
+    /// As [`next_entry`](Self::next_entry).
+    pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
+        loop {
+            match &mut self.0 {
+                State::Lost => return Poll::Ready(Err(lost())),
+                State::Busy(fetching) => match ready!(Pin::new(fetching).poll(cx)) {
+                    Ok(listing) => self.0 = State::Idle(listing),
+                    Err(_) => self.0 = State::Lost,
+                },
+                State::Idle(listing) => {
+                    if let Some(entry) = listing.ready.pop_front() {
+                        return Poll::Ready(entry.map(Some));
+                    } else if !listing.more {
+                        return Poll::Ready(Ok(None));
+                    }
+                    if let State::Idle(listing) = std::mem::replace(&mut self.0, State::Lost) {
+                        self.0 = State::Busy(spawn_blocking(move || listing.fetch()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug)]
+pub struct DirEntry {
+    entry: Arc<std::fs::DirEntry>,
+    /// Where the system tells it with the entry, it costs no further trip.
+    file_type: Option<FileType>,
+}
+
+impl DirEntry {
+    fn new(entry: std::fs::DirEntry) -> Self {
+        // Here, on the blocking pool: some file systems have to look it up.
+        Self { file_type: entry.file_type().ok(), entry: Arc::new(entry) }
+    }
+
+    /// The directory's path and the entry's name.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.entry.path()
+    }
+
+    /// The entry's name.
+    #[must_use]
+    pub fn file_name(&self) -> OsString {
+        self.entry.file_name()
+    }
+
+    /// What the file system knows of it; does not follow symbolic links.
+    ///
+    /// # Errors
+    /// As [`std::fs::DirEntry::metadata`].
+    pub async fn metadata(&self) -> io::Result<Metadata> {
+        let entry = self.entry.clone();
+        blocking(move || entry.metadata()).await
+    }
+
+    /// Whether it is a file, a directory, a link.
+    ///
+    /// # Errors
+    /// As [`std::fs::DirEntry::file_type`].
+    pub async fn file_type(&self) -> io::Result<FileType> {
+        if let Some(file_type) = self.file_type {
+            return Ok(file_type);
+        }
+        let entry = self.entry.clone();
+        blocking(move || entry.file_type()).await
+    }
+
+    /// The inode number.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn ino(&self) -> u64 {
+        std::os::unix::fs::DirEntryExt::ino(&*self.entry)
+    }
+}

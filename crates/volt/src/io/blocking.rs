@@ -1,0 +1,344 @@
+//! Asynchronous reading and writing on top of a blocking file.
+//!
+//! Purpose: `fs::File` and the standard streams. The file and a buffer go to the blocking pool for
+//! each operation and come back with its outcome. Reading copies once, from the buffer to the
+//! caller's; writing copies once, from the caller's to the buffer.
+//!
+//! | State | The file and the buffer | Left by                                   |
+//! |-------|-------------------------|-------------------------------------------|
+//! | Idle  | here                    | an operation: to Busy                     |
+//! | Busy  | in the blocking pool    | its completion: to Idle                   |
+//! | Lost  | gone                    | never: the operation panicked or the runtime shut down |
+#![forbid(unsafe_code)]
+
+use std::future::Future;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::ReadBuf;
+
+use crate::runtime::{spawn_blocking, spawn_mandatory_blocking};
+use crate::task::JoinHandle;
+
+/// The most that one operation moves: a compromise between trips to the pool and memory.
+pub(crate) const MOST_BUFFERED: usize = 2 * 1024 * 1024;
+
+/// A blocking file with asynchronous operations, one at a time.
+pub(crate) struct Blocking<F> {
+    state: State<F>,
+    /// The error of a write that had been reported as done.
+    write_error: Option<io::Error>,
+    /// Where the last seek went.
+    position: u64,
+    most_buffered: usize,
+    /// Moves the file's position back over bytes that were read and not delivered.
+    rewind: Rewind<F>,
+}
+
+type Rewind<F> = fn(&mut F, usize) -> io::Result<()>;
+
+enum State<F> {
+    Idle(Idle<F>),
+    Busy(JoinHandle<Done<F>>),
+    Lost,
+}
+
+struct Idle<F> {
+    file: F,
+    buffer: Buffer,
+}
+
+/// What comes back from the pool.
+struct Done<F> {
+    idle: Idle<F>,
+    outcome: Outcome,
+}
+
+pub(crate) enum Outcome {
+    Read(io::Result<usize>),
+    Written(io::Result<()>),
+    Sought(io::Result<u64>),
+}
+
+/// Bytes on their way: read and not yet delivered, or to be written.
+#[derive(Debug, Default)]
+struct Buffer {
+    /// Initialised memory; grows, and is zeroed only then.
+    memory: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Buffer {
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.end]
+    }
+
+    fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+
+    /// Moves as much as fits into `to`.
+    fn deliver(&mut self, to: &mut ReadBuf<'_>) {
+        let length = self.bytes().len().min(to.remaining());
+        to.put_slice(&self.bytes()[..length]);
+        self.start += length;
+    }
+
+    /// Reads at most `length` bytes from `file`.
+    fn fill(&mut self, file: &mut impl Read, length: usize) -> io::Result<usize> {
+        self.clear();
+        if self.memory.len() < length {
+            self.memory.resize(length, 0);
+        }
+        loop {
+            match file.read(&mut self.memory[..length]) {
+                Ok(read) => {
+                    self.end = read;
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes a copy of `from`.
+    fn copy(&mut self, from: &[u8]) {
+        if self.memory.len() < from.len() {
+            self.memory.clear();
+            self.memory.extend_from_slice(from);
+        } else {
+            self.memory[..from.len()].copy_from_slice(from);
+        }
+        (self.start, self.end) = (0, from.len());
+    }
+}
+
+impl<F> Blocking<F> {
+    /// For a stream without a position.
+    pub(crate) fn new(file: F) -> Self {
+        Self::with_rewind(file, |_, _| Ok(()))
+    }
+
+    fn with_rewind(file: F, rewind: Rewind<F>) -> Self {
+        Self {
+            state: State::Idle(Idle { file, buffer: Buffer::default() }),
+            write_error: None,
+            position: 0,
+            most_buffered: MOST_BUFFERED,
+            rewind,
+        }
+    }
+
+    /// For a file with a position.
+    pub(crate) fn seekable(file: F) -> Self
+    where
+        F: Seek,
+    {
+        Self::with_rewind(file, |file, bytes| {
+            // Buffers are far smaller than `i64::MAX`.
+            file.seek(SeekFrom::Current(-(bytes as i64))).map(drop)
+        })
+    }
+
+    pub(crate) fn set_most_buffered(&mut self, bytes: usize) {
+        self.most_buffered = bytes.max(1);
+    }
+
+    /// Waits for the operation under way. An outcome is returned the first time that it is seen.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Outcome>>> {
+        match &mut self.state {
+            State::Idle(_) => Poll::Ready(Ok(None)),
+            State::Lost => Poll::Ready(Err(lost())),
+            State::Busy(operation) => {
+                let Ok(done) = ready!(Pin::new(operation).poll(cx)) else {
+                    self.state = State::Lost;
+                    return Poll::Ready(Err(lost()));
+                };
+                self.state = State::Idle(done.idle);
+                Poll::Ready(Ok(Some(done.outcome)))
+            }
+        }
+    }
+
+    /// As `poll_idle`, keeping what later calls ask for: a failed write's error, the position.
+    pub(crate) fn poll_settled(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<Outcome>>> {
+        let outcome = ready!(self.poll_idle(cx))?;
+        match outcome {
+            Some(Outcome::Written(Err(error))) => {
+                self.write_error = Some(error);
+                return Poll::Ready(Ok(None));
+            }
+            Some(Outcome::Sought(Ok(position))) => self.position = position,
+            _ => {}
+        }
+        Poll::Ready(Ok(outcome))
+    }
+
+    /// True while an operation is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self.state, State::Busy(_))
+    }
+
+    fn idle(&mut self) -> &mut Idle<F> {
+        match &mut self.state {
+            State::Idle(idle) => idle,
+            _ => unreachable!("settled just before"),
+        }
+    }
+
+    /// Waits until every write is done.
+    ///
+    /// # Errors
+    /// Of the last write.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_settled(cx))?;
+        Poll::Ready(self.write_error.take().map_or(Ok(()), Err))
+    }
+}
+
+impl<F: Send + 'static> Blocking<F> {
+    /// The file, together with `operation`, for the pool.
+    fn prepare(
+        &mut self,
+        operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static,
+    ) -> impl FnOnce() -> Done<F> + Send + 'static {
+        let State::Idle(mut idle) = std::mem::replace(&mut self.state, State::Lost) else {
+            unreachable!("settled just before")
+        };
+        move || {
+            let outcome = operation(&mut idle);
+            Done { idle, outcome }
+        }
+    }
+
+    /// Sends the file to the pool with `operation`.
+    fn start(&mut self, operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static) {
+        self.state = State::Busy(spawn_blocking(self.prepare(operation)));
+    }
+
+    /// As [`start`](Self::start), for what is reported as done at once: a shutdown runs it still.
+    fn start_mandatory(
+        &mut self,
+        operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static,
+    ) -> io::Result<()> {
+        let job = self.prepare(operation);
+        self.state = State::Busy(spawn_mandatory_blocking(job)?);
+        Ok(())
+    }
+
+    /// Reads into `to`.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>>
+    where
+        F: Read,
+    {
+        loop {
+            match ready!(self.poll_settled(cx))? {
+                Some(Outcome::Read(Err(error))) => return Poll::Ready(Err(error)),
+                Some(Outcome::Read(Ok(0))) => return Poll::Ready(Ok(())),
+                _ => {}
+            }
+            let buffer = &mut self.idle().buffer;
+            if to.remaining() == 0 || !buffer.bytes().is_empty() {
+                buffer.deliver(to);
+                return Poll::Ready(Ok(()));
+            }
+            let length = to.remaining().min(self.most_buffered);
+            self.start(move |idle| Outcome::Read(idle.buffer.fill(&mut idle.file, length)));
+        }
+    }
+
+    /// Takes a copy of `from`, as much as fits the buffer, and writes it in the background.
+    ///
+    /// # Errors
+    /// Of the write before.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>>
+    where
+        F: Write,
+    {
+        ready!(self.poll_settled(cx))?;
+        if let Some(error) = self.write_error.take() {
+            return Poll::Ready(Err(error));
+        }
+        let length = from.len().min(self.most_buffered);
+        let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
+        let unread = buffer.bytes().len();
+        buffer.copy(&from[..length]);
+        self.start_mandatory(move |idle| {
+            let mut result = if unread > 0 { rewind(&mut idle.file, unread) } else { Ok(()) };
+            result = result.and_then(|()| idle.file.write_all(idle.buffer.bytes()));
+            idle.buffer.clear();
+            Outcome::Written(result.and_then(|()| idle.file.flush()))
+        })?;
+        Poll::Ready(Ok(length))
+    }
+
+    /// Begins to move the position. Bytes that were read ahead do not count.
+    ///
+    /// # Errors
+    /// If another operation is under way.
+    pub(crate) fn start_seek(&mut self, to: SeekFrom) -> io::Result<()>
+    where
+        F: Seek,
+    {
+        if !matches!(self.state, State::Idle(_)) {
+            let message = "another operation on the file is pending; wait for it before seeking";
+            return Err(io::Error::other(message));
+        }
+        let buffer = &mut self.idle().buffer;
+        let unread = buffer.bytes().len() as i64;
+        buffer.clear();
+        let to = match to {
+            SeekFrom::Current(by) => SeekFrom::Current(by.saturating_sub(unread)),
+            to => to,
+        };
+        self.start(move |idle| Outcome::Sought(idle.file.seek(to)));
+        Ok(())
+    }
+
+    /// Waits for the seek under way, if any, and returns the position that the last one reached.
+    pub(crate) fn poll_position(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        match ready!(self.poll_settled(cx))? {
+            Some(Outcome::Sought(result)) => Poll::Ready(result),
+            _ => Poll::Ready(Ok(self.position)),
+        }
+    }
+
+    /// Forgets bytes that were read ahead, and moves the position back over them.
+    pub(crate) fn poll_rewound(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>
+    where
+        F: Seek,
+    {
+        ready!(self.poll_settled(cx))?;
+        if !self.idle().buffer.bytes().is_empty() {
+            self.start_seek(SeekFrom::Current(0))?;
+            ready!(self.poll_position(cx))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The operation panicked, or the runtime was shut down before it ran.
+pub(crate) fn lost() -> io::Error {
+    io::Error::other("the blocking operation panicked or its runtime was shut down")
+}
+
+impl<F> std::fmt::Debug for Blocking<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let busy = !matches!(self.state, State::Idle(_));
+        f.debug_struct("Blocking").field("busy", &busy).finish_non_exhaustive()
+    }
+}

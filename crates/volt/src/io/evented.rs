@@ -1,0 +1,351 @@
+//! A non-blocking descriptor and its registration: what every socket type is made of.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::ops::Deref;
+use std::task::{Context, Poll, ready};
+
+use bytes::BufMut;
+use mio::event::Source;
+use tokio::io::ReadBuf;
+
+use super::{Interest, Ready};
+use crate::reactor::{Direction, Event, Handle, Registration, Start};
+
+#[cfg(unix)]
+pub(crate) use std::os::fd::AsRawFd as Descriptor;
+#[cfg(windows)]
+pub(crate) use std::os::windows::io::AsRawSocket as Descriptor;
+
+/// Whether a read or write of less than was asked for shows that the socket's buffer is empty or
+/// full, so that the next event says when to go on (epoll(7), on edge-triggered notification).
+const SHORT_IS_ALL: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+/// See the module's documentation. `E` is one of `mio`'s sockets.
+pub(crate) struct Evented<E: Source + Descriptor> {
+    /// `None` only while it is taken apart.
+    io: Option<E>,
+    registration: Registration,
+}
+
+impl<E: Source + Descriptor> Evented<E> {
+    /// Registers an open, non-blocking socket with the runtime in scope.
+    ///
+    /// # Panics
+    /// Outside a runtime, naming `caller`.
+    #[track_caller]
+    pub(crate) fn open(caller: &'static str, io: E, extra: Option<Interest>) -> io::Result<Self> {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let interest = extra.map_or(both, |extra| both | extra);
+        Self::new(Handle::current(caller), io, interest, Start::Open)
+    }
+
+    pub(crate) fn new(
+        handle: Handle,
+        mut io: E,
+        interest: Interest,
+        start: Start,
+    ) -> io::Result<Self> {
+        #[cfg(unix)]
+        let fd = io.as_raw_fd();
+        let registration = Registration::new(
+            handle,
+            &mut io,
+            #[cfg(unix)]
+            fd,
+            interest,
+            start,
+        )?;
+        Ok(Self { io: Some(io), registration })
+    }
+
+    #[inline]
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// Takes the socket out of the reactor.
+    pub(crate) fn into_inner(mut self) -> io::Result<E> {
+        let mut io = self.io.take().expect("taken apart once");
+        self.registration.deregister(&mut io)?;
+        Ok(io)
+    }
+
+    pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        Ok(self.registration.ready(interest).await?.ready() & interest.mask())
+    }
+
+    pub(crate) fn poll_ready(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.registration.poll_ready(direction, cx).map_ok(|_| ())
+    }
+
+    /// As [`Registration::poll_io`], into a buffer that need not be initialised. `receive` returns
+    /// how many bytes it has written to the front of its argument.
+    #[inline]
+    pub(crate) fn poll_receive<R>(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        receive: impl Fn(&E, &mut [MaybeUninit<u8>]) -> io::Result<(usize, R)>,
+    ) -> Poll<io::Result<R>> {
+        let (filled, result) = ready!(self.registration.poll_io(Direction::Read, cx, |_| {
+            // SAFETY: `receive` only writes initialised bytes to the slice.
+            let room = unsafe { buf.unfilled_mut() };
+            receive(self, room)
+        }))?;
+        advance(buf, filled);
+        Poll::Ready(Ok(result))
+    }
+}
+
+/// Counts the first `filled` bytes of the unfilled part as filled.
+#[inline]
+fn advance(buf: &mut ReadBuf<'_>, filled: usize) {
+    assert!(filled <= buf.remaining(), "a read returned more bytes than there was room for");
+    // SAFETY: the callers' `receive` has written that many bytes.
+    unsafe { buf.assume_init(filled) };
+    buf.advance(filled);
+}
+
+/// Receives into the spare room of `buf`. Returns the byte count and what `receive` returns.
+pub(crate) fn receive_into<R>(
+    buf: &mut (impl BufMut + ?Sized),
+    receive: impl FnOnce(&mut [MaybeUninit<u8>]) -> io::Result<(usize, R)>,
+) -> io::Result<(usize, R)> {
+    let chunk = buf.chunk_mut();
+    // SAFETY: `receive` only writes initialised bytes to the slice.
+    let room = unsafe { chunk.as_uninit_slice_mut() };
+    let size = room.len();
+    let (filled, result) = receive(room)?;
+    assert!(filled <= size, "a read returned more bytes than there was room for");
+    // SAFETY: `receive` has written that many bytes.
+    unsafe { buf.advance_mut(filled) };
+    Ok((filled, result))
+}
+
+/// What a read of a stream found.
+pub(crate) struct Received {
+    pub(crate) count: usize,
+    /// The read may have ended before the end of what there was: a short one does not mean "empty".
+    pub(crate) cut: bool,
+}
+
+/// A connected stream socket of `mio`.
+pub(crate) trait RawStream: Source + Descriptor + fmt::Debug {
+    fn read(&self, buf: &mut [u8]) -> io::Result<usize>;
+    fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
+    fn write(&self, buf: &[u8]) -> io::Result<usize>;
+    fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
+    /// As `read`, into memory that need not be initialised.
+    fn receive(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received>;
+    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
+}
+
+/// The parts of [`RawStream`] that are alike; `$receive` is the other.
+macro_rules! raw_stream {
+    ($type:ty, $receive:expr) => {
+        impl RawStream for $type {
+            #[inline]
+            fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+                Read::read(&mut &*self, buf)
+            }
+
+            fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                Read::read_vectored(&mut &*self, bufs)
+            }
+
+            #[inline]
+            fn write(&self, buf: &[u8]) -> io::Result<usize> {
+                Write::write(&mut &*self, buf)
+            }
+
+            fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+                Write::write_vectored(&mut &*self, bufs)
+            }
+
+            #[inline]
+            fn receive(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received> {
+                self.try_io(|| $receive(self, buf))
+            }
+
+            fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+                <$type>::shutdown(self, how)
+            }
+        }
+    };
+}
+
+raw_stream!(mio::net::TcpStream, receive);
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+raw_stream!(mio::net::UnixStream, receive);
+#[cfg(any(target_os = "linux", target_os = "android"))]
+raw_stream!(mio::net::UnixStream, receive_to_boundary);
+
+#[cfg(unix)]
+fn receive(io: &impl std::os::fd::AsFd, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received> {
+    let count = socket2::SockRef::from(io).recv(buf)?;
+    Ok(Received { count, cut: false })
+}
+
+#[cfg(windows)]
+fn receive(
+    io: &impl std::os::windows::io::AsSocket,
+    buf: &mut [MaybeUninit<u8>],
+) -> io::Result<Received> {
+    let count = socket2::SockRef::from(io).recv(buf)?;
+    Ok(Received { count, cut: false })
+}
+
+/// Above this a read is likely to be short, and it pays to learn whether that means "empty".
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const LARGE: usize = 512;
+
+/// A read of a unix stream ends where descriptors or credentials come with the data, and more may
+/// follow. `recvmsg` without room for them says so, but costs half as much as the failing read that
+/// it saves: not worth it where the caller asks for exactly what it expects.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn receive_to_boundary(
+    io: &impl std::os::fd::AsRawFd,
+    buf: &mut [MaybeUninit<u8>],
+) -> io::Result<Received> {
+    if buf.len() < LARGE {
+        // SAFETY: the kernel writes at most that many bytes, to a buffer that is ours for the call.
+        let count = unsafe { libc::recv(io.as_raw_fd(), buf.as_mut_ptr().cast(), buf.len(), 0) };
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        return Ok(Received { count, cut: true });
+    }
+    let mut part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
+    // SAFETY: a `msghdr` of zeros is valid: no name, no parts, no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    // SAFETY: the message names one buffer, which is ours for the call; the kernel keeps nothing.
+    let count = unsafe { libc::recvmsg(io.as_raw_fd(), &raw mut message, 0) };
+    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+    Ok(Received { count, cut: message.msg_flags & libc::MSG_CTRUNC != 0 })
+}
+
+/// Stream operations, for the types of `net` and their halves.
+impl<E: RawStream> Evented<E> {
+    pub(crate) fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.registration.try_io(Interest::READABLE, || self.read(buf))
+    }
+
+    pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.registration.try_io(Interest::READABLE, || self.read_vectored(bufs))
+    }
+
+    pub(crate) fn try_read_buf(&self, buf: &mut impl BufMut) -> io::Result<usize> {
+        let read = |room: &mut [_]| Ok((self.receive(room)?.count, ()));
+        Ok(self.registration.try_io(Interest::READABLE, || receive_into(buf, read))?.0)
+    }
+
+    pub(crate) fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        self.registration.try_io(Interest::WRITABLE, || self.write(buf))
+    }
+
+    pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.registration.try_io(Interest::WRITABLE, || self.write_vectored(bufs))
+    }
+
+    /// [`tokio::io::AsyncRead::poll_read`].
+    #[inline]
+    pub(crate) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = buf.remaining();
+        let (event, received) = ready!(self.registration.poll_io(Direction::Read, cx, |event| {
+            // SAFETY: `receive` only writes initialised bytes to the slice.
+            let room = unsafe { buf.unfilled_mut() };
+            Ok((event, self.receive(room)?))
+        }))?;
+        advance(buf, received.count);
+        if received.count > 0 && received.count < room && !received.cut && !ends(event) {
+            self.registration.clear(event, short(Ready::READABLE));
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// [`tokio::io::AsyncWrite::poll_write`].
+    #[inline]
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, buf.len(), || self.write(buf))
+    }
+
+    /// [`tokio::io::AsyncWrite::poll_write_vectored`].
+    #[inline]
+    pub(crate) fn poll_write_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let size = bufs.iter().map(|buf| buf.len()).sum();
+        self.poll_send(cx, size, || self.write_vectored(bufs))
+    }
+
+    #[inline]
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        size: usize,
+        mut send: impl FnMut() -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let (event, sent) =
+            ready!(self.registration.poll_io(Direction::Write, cx, |event| Ok((event, send()?))))?;
+        if sent > 0 && sent < size && !event.ready().is_write_closed() {
+            self.registration.clear(event, short(Ready::WRITABLE));
+        }
+        Poll::Ready(Ok(sent))
+    }
+
+    /// [`tokio::io::AsyncWrite::poll_shutdown`].
+    pub(crate) fn shutdown_write(&self) -> io::Result<()> {
+        match self.shutdown(Shutdown::Write) {
+            // The peer was faster: nothing is left to shut down.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            result => result,
+        }
+    }
+}
+
+/// What a short operation clears.
+const fn short(bits: Ready) -> Ready {
+    if SHORT_IS_ALL { bits } else { Ready::EMPTY }
+}
+
+/// After a short read more may follow without another event: the end of the stream or an error,
+/// which has been reported already, or what is behind urgent data, where every read stops.
+fn ends(event: Event) -> bool {
+    event.ready().intersects(Ready::READ_CLOSED | Ready::ERROR | Ready::URGENT)
+}
+
+impl<E: Source + Descriptor> Deref for Evented<E> {
+    type Target = E;
+    #[inline]
+    fn deref(&self) -> &E {
+        self.io.as_ref().expect("taken apart only by value")
+    }
+}
+
+impl<E: Source + Descriptor> Drop for Evented<E> {
+    fn drop(&mut self) {
+        if let Some(mut io) = self.io.take() {
+            // Closing the descriptor ends the registration in any case, unless it is shared.
+            let _ = self.registration.deregister(&mut io);
+        }
+    }
+}
+
+impl<E: Source + Descriptor + fmt::Debug> fmt::Debug for Evented<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.io.fmt(f)
+    }
+}

@@ -1,0 +1,297 @@
+//! What to wait for, and what is ready.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, BitOrAssign, Sub};
+
+const READABLE: u8 = 1;
+const WRITABLE: u8 = 1 << 1;
+const READ_CLOSED: u8 = 1 << 2;
+const WRITE_CLOSED: u8 = 1 << 3;
+const PRIORITY: u8 = 1 << 4;
+const ERROR: u8 = 1 << 5;
+const NAMES: [(u8, &str); 6] = [
+    (READABLE, "READABLE"),
+    (WRITABLE, "WRITABLE"),
+    (READ_CLOSED, "READ_CLOSED"),
+    (WRITE_CLOSED, "WRITE_CLOSED"),
+    (PRIORITY, "PRIORITY"),
+    (ERROR, "ERROR"),
+];
+
+/// The kinds of readiness that a caller waits for.
+///
+/// # Examples
+/// ```
+/// use volt::io::Interest;
+///
+/// let both = Interest::READABLE | Interest::WRITABLE;
+/// assert!(both.is_readable() && both.is_writable());
+/// assert_eq!(both.remove(Interest::WRITABLE), Some(Interest::READABLE));
+/// assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Interest(u8);
+
+impl Interest {
+    /// Data to read, or the end of the stream.
+    pub const READABLE: Self = Self(READABLE);
+    /// Room to write, or a peer that no longer reads.
+    pub const WRITABLE: Self = Self(WRITABLE);
+    /// Out-of-band data (Linux).
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub const PRIORITY: Self = Self(PRIORITY);
+    /// An error on the source. Always registered with the operating system, so it is only a filter.
+    pub const ERROR: Self = Self(ERROR);
+
+    /// True if the interest includes reading.
+    #[must_use]
+    pub const fn is_readable(self) -> bool {
+        self.0 & READABLE != 0
+    }
+
+    /// True if the interest includes writing.
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        self.0 & WRITABLE != 0
+    }
+
+    /// True if the interest includes out-of-band data.
+    #[must_use]
+    pub const fn is_priority(self) -> bool {
+        self.0 & PRIORITY != 0
+    }
+
+    /// True if the interest includes errors.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        self.0 & ERROR != 0
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn add(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is left without `other`; `None` if that is nothing.
+    #[must_use]
+    pub const fn remove(self, other: Self) -> Option<Self> {
+        let left = self.0 & !other.0;
+        if left == 0 { None } else { Some(Self(left)) }
+    }
+
+    /// The readiness that satisfies this interest.
+    pub(crate) const fn mask(self) -> Ready {
+        let mut mask = self.0;
+        if self.0 & (READABLE | PRIORITY) != 0 {
+            mask |= READ_CLOSED;
+        }
+        if self.0 & WRITABLE != 0 {
+            mask |= WRITE_CLOSED;
+        }
+        Ready(mask)
+    }
+
+    /// What to ask the operating system for. Errors are reported in any case; an interest in
+    /// nothing else is registered as one in reading.
+    pub(crate) fn to_mio(self) -> mio::Interest {
+        let kinds = [
+            (self.is_readable() || self.0 == ERROR, mio::Interest::READABLE),
+            (self.is_writable(), mio::Interest::WRITABLE),
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            (self.is_priority(), mio::Interest::PRIORITY),
+        ];
+        kinds
+            .into_iter()
+            .filter_map(|(wanted, kind)| wanted.then_some(kind))
+            .reduce(|all, kind| all | kind)
+            .expect("an interest has at least one bit")
+    }
+}
+
+impl BitOr for Interest {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        self.add(other)
+    }
+}
+
+impl BitOrAssign for Interest {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = self.add(other);
+    }
+}
+
+impl fmt::Debug for Interest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_bits(f, self.0)
+    }
+}
+
+/// The kinds of readiness that a source has.
+///
+/// A hint: the operation that follows may still find nothing to do.
+///
+/// # Examples
+/// ```
+/// use volt::io::Ready;
+///
+/// let ready = Ready::READABLE | Ready::READ_CLOSED;
+/// assert!(ready.is_readable() && ready.is_read_closed() && !ready.is_writable());
+/// assert_eq!(ready - Ready::READ_CLOSED, Ready::READABLE);
+/// assert!(Ready::EMPTY.is_empty());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ready(u8);
+
+impl Ready {
+    /// Nothing.
+    pub const EMPTY: Self = Self(0);
+    /// Reading will find something.
+    pub const READABLE: Self = Self(READABLE);
+    /// Writing will find room.
+    pub const WRITABLE: Self = Self(WRITABLE);
+    /// The peer will send no more.
+    pub const READ_CLOSED: Self = Self(READ_CLOSED);
+    /// The peer will take no more.
+    pub const WRITE_CLOSED: Self = Self(WRITE_CLOSED);
+    /// Out-of-band data (Linux).
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub const PRIORITY: Self = Self(PRIORITY);
+    /// The source has an error to report.
+    pub const ERROR: Self = Self(ERROR);
+    /// Everything.
+    pub const ALL: Self = Self(READABLE | WRITABLE | READ_CLOSED | WRITE_CLOSED | PRIORITY | ERROR);
+
+    /// Out-of-band data, on every platform.
+    pub(crate) const URGENT: Self = Self(PRIORITY);
+    /// What ends a wait for reading, or for writing.
+    pub(crate) const READ: Self = Self(READABLE | READ_CLOSED);
+    pub(crate) const WRITE: Self = Self(WRITABLE | WRITE_CLOSED);
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// True if nothing is ready.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// True if reading will find something: data, or the end of the stream.
+    #[must_use]
+    pub const fn is_readable(self) -> bool {
+        self.0 & (READABLE | READ_CLOSED) != 0
+    }
+
+    /// True if writing will find room, or an error.
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        self.0 & (WRITABLE | WRITE_CLOSED) != 0
+    }
+
+    /// True if the peer will send no more.
+    #[must_use]
+    pub const fn is_read_closed(self) -> bool {
+        self.0 & READ_CLOSED != 0
+    }
+
+    /// True if the peer will take no more.
+    #[must_use]
+    pub const fn is_write_closed(self) -> bool {
+        self.0 & WRITE_CLOSED != 0
+    }
+
+    /// True if there is out-of-band data.
+    #[must_use]
+    pub const fn is_priority(self) -> bool {
+        self.0 & PRIORITY != 0
+    }
+
+    /// True if the source has an error to report.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        self.0 & ERROR != 0
+    }
+
+    pub(crate) const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl BitOr for Ready {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Ready {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+impl BitAnd for Ready {
+    type Output = Self;
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl Sub for Ready {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+impl fmt::Debug for Ready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_bits(f, self.0)
+    }
+}
+
+/// `READABLE | WRITABLE`, or `(empty)`.
+fn write_bits(f: &mut fmt::Formatter<'_>, bits: u8) -> fmt::Result {
+    let mut names = NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name);
+    match names.next() {
+        None => f.write_str("(empty)"),
+        Some(first) => {
+            f.write_str(first)?;
+            names.try_for_each(|name| write!(f, " | {name}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interest_ends_with_its_readiness_or_with_the_close() {
+        assert_eq!(Interest::READABLE.mask(), Ready::READ);
+        assert_eq!(Interest::WRITABLE.mask(), Ready::WRITE);
+        assert_eq!(Interest::ERROR.mask(), Ready::ERROR);
+        assert_eq!((Interest::READABLE | Interest::WRITABLE).mask(), Ready::READ | Ready::WRITE);
+    }
+
+    #[test]
+    fn bits_are_shown_by_name() {
+        assert_eq!(format!("{:?}", Interest::READABLE | Interest::ERROR), "READABLE | ERROR");
+        assert_eq!(format!("{:?}", Ready::EMPTY), "(empty)");
+        assert_eq!(format!("{:?}", Ready::READ_CLOSED), "READ_CLOSED");
+    }
+
+    #[test]
+    fn an_interest_in_errors_alone_is_registered_as_reading() {
+        assert!(Interest::ERROR.to_mio().is_readable());
+        assert!(!Interest::WRITABLE.to_mio().is_readable());
+    }
+}

@@ -1,0 +1,125 @@
+//! The standard streams, through the blocking pool.
+#![forbid(unsafe_code)]
+
+use std::io::Result;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::blocking::Blocking;
+
+/// The process's standard input; see [`stdin`].
+#[derive(Debug)]
+pub struct Stdin(Blocking<std::io::Stdin>);
+
+/// The process's standard output; see [`stdout`].
+#[derive(Debug)]
+pub struct Stdout(Blocking<std::io::Stdout>);
+
+/// The process's standard error; see [`stderr`].
+#[derive(Debug)]
+pub struct Stderr(Blocking<std::io::Stderr>);
+
+/// A handle to the standard input.
+///
+/// Each read occupies a thread of the blocking pool until there is input, and cannot be cancelled:
+/// a runtime that is dropped meanwhile waits for it (use
+/// [`shutdown_background`](crate::runtime::Runtime::shutdown_background)). For interactive programs
+/// a thread of their own with `std::io::stdin` and a channel serves better. Several handles share
+/// one buffer of the process, but each may hold bytes that it has read ahead.
+///
+/// ```no_run
+/// use volt::io::{AsyncBufReadExt, BufReader};
+///
+/// volt::run(async {
+///     let mut lines = BufReader::new(volt::io::stdin()).lines();
+///     while let Some(line) = lines.next_line().await.unwrap() {
+///         println!("{} characters", line.chars().count());
+///     }
+/// });
+/// ```
+#[must_use]
+pub fn stdin() -> Stdin {
+    Stdin(Blocking::new(std::io::stdin()))
+}
+
+/// A handle to the standard output.
+///
+/// A write is done in the background: `flush` before the program ends, or the last ones may be lost.
+///
+/// ```
+/// use volt::io::AsyncWriteExt;
+///
+/// volt::run(async {
+///     let mut out = volt::io::stdout();
+///     out.write_all(b"hello\n").await?;
+///     out.flush().await
+/// }).unwrap();
+/// ```
+#[must_use]
+pub fn stdout() -> Stdout {
+    Stdout(Blocking::new(std::io::stdout()))
+}
+
+/// A handle to the standard error. `flush` it as [`stdout`].
+///
+/// ```
+/// use volt::io::AsyncWriteExt;
+///
+/// volt::run(async {
+///     let mut err = volt::io::stderr();
+///     err.write_all(b"careful\n").await?;
+///     err.flush().await
+/// }).unwrap();
+/// ```
+#[must_use]
+pub fn stderr() -> Stderr {
+    Stderr(Blocking::new(std::io::stderr()))
+}
+
+impl AsyncRead for Stdin {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        self.0.poll_read(cx, to)
+    }
+}
+
+impl AsyncWrite for Stdout {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<Result<usize>> {
+        self.0.poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.0.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_flush(cx)
+    }
+}
+
+impl AsyncWrite for Stderr {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<Result<usize>> {
+        self.0.poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.0.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.poll_flush(cx)
+    }
+}

@@ -1,0 +1,17 @@
+//! What the attribute macros expand to. Not part of the public API.
+#![forbid(unsafe_code)]
+
+use std::future::Future;
+
+use crate::runtime::Builder;
+
+/// Builds the runtime and runs `future` on it.
+///
+/// # Panics
+/// If the runtime cannot be built: the macro's function has nobody to return that to.
+pub fn block_on<R, F: Future<Output = R>>(builder: &mut Builder, future: F) -> R {
+    match builder.build() {
+        Ok(runtime) => runtime.block_on(future),
+        Err(error) => panic!("cannot build the runtime: {error}"),
+    }
+}

@@ -1,0 +1,42 @@
+//! TCP, UDP and unix-domain sockets.
+//!
+//! Names and semantics are Tokio's. A socket belongs to the runtime in which it was made, and works
+//! in any task; its operations try the system call first and wait only when it would block.
+//!
+//! # Panics
+//! Whatever makes a socket panics outside a runtime.
+
+mod addr;
+pub mod split;
+mod stream;
+pub mod tcp;
+mod udp;
+#[cfg(unix)]
+pub mod unix;
+
+pub use self::addr::{ToSocketAddrs, lookup_host};
+pub use self::split::ReuniteError;
+pub use self::tcp::{TcpListener, TcpSocket, TcpStream};
+pub use self::udp::UdpSocket;
+#[cfg(unix)]
+pub use self::unix::{UnixDatagram, UnixListener, UnixStream};
+
+/// An error unless a descriptor that comes from outside is non-blocking: one that blocks would stop
+/// a worker.
+#[cfg(unix)]
+fn check_nonblocking(fd: &impl std::os::fd::AsFd) -> std::io::Result<()> {
+    if socket2::SockRef::from(fd).nonblocking()? {
+        return Ok(());
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::InvalidInput,
+        "the socket is in blocking mode: call `set_nonblocking(true)` before `from_std`",
+    ))
+}
+
+/// Windows cannot tell whether a socket is non-blocking.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "as on other platforms")]
+fn check_nonblocking<T>(_: &T) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,230 @@
+//! Names to addresses.
+#![forbid(unsafe_code)]
+
+use std::future::{Ready, ready};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::{option, vec};
+
+/// What can be turned into socket addresses, possibly by asking the system's resolver.
+///
+/// Implemented for the address types of [`std::net`], for pairs of a host or address and a port,
+/// for `"host:port"`, and for slices of addresses. Sealed. Addresses, and strings that hold one,
+/// are taken at once; names are resolved on the blocking pool.
+pub trait ToSocketAddrs: sealed::Resolve {}
+
+/// Resolves `host`, as [`std::net::ToSocketAddrs`] would, without blocking the task.
+///
+/// # Errors
+/// If the name is malformed or unknown, or the resolver fails.
+///
+/// # Panics
+/// Outside a runtime, if `host` is a name that has to be resolved.
+///
+/// # Cancel safety
+/// Safe; the resolver's answer is then ignored.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// let mut addresses = volt::net::lookup_host("localhost:80").await?;
+/// assert!(addresses.all(|address| address.port() == 80 && address.ip().is_loopback()));
+/// # Ok(()) })
+/// # }
+/// ```
+pub async fn lookup_host<T: ToSocketAddrs>(
+    host: T,
+) -> io::Result<impl Iterator<Item = SocketAddr>> {
+    host.resolve(sealed::Token).await
+}
+
+/// As [`lookup_host`], for the constructors of sockets.
+pub(super) async fn resolve<T: ToSocketAddrs>(host: T) -> io::Result<T::Iter> {
+    host.resolve(sealed::Token).await
+}
+
+/// Tries each address that `host` stands for, until one works.
+pub(super) async fn try_each<T: ToSocketAddrs, R, F: Future<Output = io::Result<R>>>(
+    host: T,
+    mut attempt: impl FnMut(SocketAddr) -> F,
+) -> io::Result<R> {
+    let mut last = None;
+    for address in resolve(host).await? {
+        match attempt(address).await {
+            Ok(result) => return Ok(result),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "could not resolve to any address")
+    }))
+}
+
+pub(crate) mod sealed {
+    use std::io;
+    use std::net::SocketAddr;
+
+    /// Only this crate can call `resolve`.
+    #[derive(Debug)]
+    pub struct Token;
+
+    #[doc(hidden)]
+    pub trait Resolve {
+        type Iter: Iterator<Item = SocketAddr> + Send + 'static;
+        type Future: Future<Output = io::Result<Self::Iter>> + Send + 'static;
+        fn resolve(&self, token: Token) -> Self::Future;
+    }
+}
+
+use self::sealed::{Resolve, Token};
+
+/// The addresses that a name stands for.
+#[derive(Debug)]
+pub enum Addresses {
+    /// It was an address.
+    One(option::IntoIter<SocketAddr>),
+    /// The resolver's answer.
+    Many(vec::IntoIter<SocketAddr>),
+}
+
+impl Iterator for Addresses {
+    type Item = SocketAddr;
+
+    fn next(&mut self) -> Option<SocketAddr> {
+        match self {
+            Self::One(one) => one.next(),
+            Self::Many(many) => many.next(),
+        }
+    }
+}
+
+/// A lookup under way.
+#[allow(missing_debug_implementations, reason = "reachable only through a sealed trait")]
+pub enum Lookup {
+    /// Nothing to ask.
+    Known(Ready<io::Result<Addresses>>),
+    /// On the blocking pool.
+    Asking(crate::task::JoinHandle<io::Result<vec::IntoIter<SocketAddr>>>),
+}
+
+impl Lookup {
+    fn known(address: SocketAddr) -> Self {
+        Self::Known(ready(Ok(Addresses::One(Some(address).into_iter()))))
+    }
+
+    /// Asks the system's resolver.
+    fn ask<T: std::net::ToSocketAddrs<Iter = vec::IntoIter<SocketAddr>> + Send + 'static>(
+        name: T,
+    ) -> Self {
+        Self::Asking(crate::task::spawn_blocking(move || name.to_socket_addrs()))
+    }
+}
+
+impl Future for Lookup {
+    type Output = io::Result<Addresses>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Known(known) => Pin::new(known).poll(cx),
+            Self::Asking(task) => Pin::new(task).poll(cx).map(|answer| match answer {
+                Ok(answer) => answer.map(Addresses::Many),
+                Err(failed) => Err(failed.into()),
+            }),
+        }
+    }
+}
+
+/// Implements the traits for types that are an address already.
+macro_rules! addresses {
+    ($($type:ty),*) => {$(
+        impl ToSocketAddrs for $type {}
+
+        impl Resolve for $type {
+            type Iter = option::IntoIter<SocketAddr>;
+            type Future = Ready<io::Result<Self::Iter>>;
+
+            fn resolve(&self, _: Token) -> Self::Future {
+                ready(Ok(Some(SocketAddr::from(*self)).into_iter()))
+            }
+        }
+    )*};
+}
+
+addresses!(SocketAddr, SocketAddrV4, SocketAddrV6, (IpAddr, u16), (Ipv4Addr, u16), (Ipv6Addr, u16));
+
+impl ToSocketAddrs for str {}
+
+impl Resolve for str {
+    type Iter = Addresses;
+    type Future = Lookup;
+
+    fn resolve(&self, _: Token) -> Lookup {
+        match self.parse() {
+            Ok(address) => Lookup::known(address),
+            Err(_) => Lookup::ask(self.to_owned()),
+        }
+    }
+}
+
+impl ToSocketAddrs for (&str, u16) {}
+
+impl Resolve for (&str, u16) {
+    type Iter = Addresses;
+    type Future = Lookup;
+
+    fn resolve(&self, _: Token) -> Lookup {
+        let (host, port) = *self;
+        match host.parse::<IpAddr>() {
+            Ok(ip) => Lookup::known(SocketAddr::new(ip, port)),
+            Err(_) => Lookup::ask((host.to_owned(), port)),
+        }
+    }
+}
+
+impl ToSocketAddrs for (String, u16) {}
+
+impl Resolve for (String, u16) {
+    type Iter = Addresses;
+    type Future = Lookup;
+
+    fn resolve(&self, token: Token) -> Lookup {
+        (self.0.as_str(), self.1).resolve(token)
+    }
+}
+
+impl ToSocketAddrs for String {}
+
+impl Resolve for String {
+    type Iter = Addresses;
+    type Future = Lookup;
+
+    fn resolve(&self, token: Token) -> Lookup {
+        self.as_str().resolve(token)
+    }
+}
+
+impl ToSocketAddrs for [SocketAddr] {}
+
+impl Resolve for [SocketAddr] {
+    type Iter = vec::IntoIter<SocketAddr>;
+    type Future = Ready<io::Result<Self::Iter>>;
+
+    fn resolve(&self, _: Token) -> Self::Future {
+        let all: Vec<SocketAddr> = self.into();
+        ready(Ok(all.into_iter()))
+    }
+}
+
+impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {}
+
+impl<T: Resolve + ?Sized> Resolve for &T {
+    type Iter = T::Iter;
+    type Future = T::Future;
+
+    fn resolve(&self, token: Token) -> Self::Future {
+        (**self).resolve(token)
+    }
+}

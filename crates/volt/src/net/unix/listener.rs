@@ -1,0 +1,139 @@
+//! Accepting connections between processes of one machine.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::Path;
+use std::task::{Context, Poll, ready};
+
+use super::{SocketAddr, UnixStream};
+use crate::io::{Evented, Interest};
+use crate::reactor::{Direction, Handle, Start};
+
+/// Accepts connections at a path, or at an abstract address.
+///
+/// Dropping it leaves the file at the path.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::net::{UnixListener, UnixStream};
+///
+/// let path = std::env::temp_dir().join(format!("volt-doc-{}", std::process::id()));
+/// let listener = UnixListener::bind(&path)?;
+/// let client = UnixStream::connect(&path).await?;
+/// let (server, _) = listener.accept().await?;
+/// assert_eq!(client.peer_addr()?.as_pathname(), Some(path.as_path()));
+/// # drop(server);
+/// # std::fs::remove_file(&path)
+/// # })
+/// # }
+/// ```
+pub struct UnixListener {
+    io: Evented<mio::net::UnixListener>,
+}
+
+crate::net::stream::descriptor!(UnixListener);
+
+impl UnixListener {
+    /// Listens at `path`, where nothing may be yet.
+    ///
+    /// # Errors
+    /// Whatever `bind(2)` reports.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<Self> {
+        Self::new("UnixListener::bind", mio::net::UnixListener::bind(path)?)
+    }
+
+    /// Listens at an address, which may be abstract (Linux).
+    ///
+    /// # Errors
+    /// Whatever `bind(2)` reports.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
+        Self::new("UnixListener::bind_addr", mio::net::UnixListener::bind_addr(addr)?)
+    }
+
+    #[track_caller]
+    fn new(caller: &'static str, io: mio::net::UnixListener) -> io::Result<Self> {
+        let handle = Handle::current(caller);
+        Ok(Self { io: Evented::new(handle, io, Interest::READABLE, Start::Open)? })
+    }
+
+    /// The next connection, and its address.
+    ///
+    /// # Errors
+    /// As [`TcpListener::accept`](crate::net::TcpListener::accept); the listener stays usable.
+    ///
+    /// # Cancel safety
+    /// Safe: no connection is lost.
+    pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
+        let (io, addr) =
+            self.io.registration().async_io(Interest::READABLE, || self.io.accept()).await?;
+        Ok((UnixStream::open("UnixListener::accept", io)?, addr))
+    }
+
+    /// [`accept`](Self::accept) for hand-written futures. Only the task that polled last is woken.
+    ///
+    /// # Errors
+    /// As `accept`.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
+        let (io, addr) =
+            ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.io.accept()))?;
+        Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, addr)))
+    }
+
+    /// Takes over a listener of the standard library, which must be non-blocking.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is in blocking mode; if it cannot be
+    /// registered.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        crate::net::check_nonblocking(&listener)?;
+        Self::new("UnixListener::from_std", mio::net::UnixListener::from_std(listener))
+    }
+
+    /// Gives the listener back to the standard library, in non-blocking mode.
+    ///
+    /// # Errors
+    /// If it cannot be taken out of the reactor.
+    pub fn into_std(self) -> io::Result<std::os::unix::net::UnixListener> {
+        self.io.into_inner().map(Into::into)
+    }
+
+    /// The address that it listens at.
+    ///
+    /// # Errors
+    /// Whatever `getsockname(2)` reports.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.io.local_addr()
+    }
+
+    /// Takes the error that the socket has recorded, if any (`SO_ERROR`).
+    ///
+    /// # Errors
+    /// Whatever `getsockopt(2)` reports.
+    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.io.take_error()
+    }
+}
+
+impl TryFrom<std::os::unix::net::UnixListener> for UnixListener {
+    type Error = io::Error;
+
+    /// As [`UnixListener::from_std`].
+    #[track_caller]
+    fn try_from(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        Self::from_std(listener)
+    }
+}

@@ -1,0 +1,67 @@
+//! Who is at the other end of a unix socket.
+
+use std::io;
+
+use super::UnixStream;
+
+/// The credentials of the process at the other end when it connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UCred {
+    uid: libc::uid_t,
+    gid: libc::gid_t,
+    pid: Option<libc::pid_t>,
+}
+
+impl UCred {
+    /// Its effective user.
+    #[must_use]
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// Its effective group.
+    #[must_use]
+    pub fn gid(&self) -> u32 {
+        self.gid
+    }
+
+    /// Its process identifier, where the system tells it (Linux).
+    #[must_use]
+    pub fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn of(stream: &UnixStream) -> io::Result<UCred> {
+    use std::os::fd::AsRawFd;
+
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the option's value is a `ucred`, which the kernel writes to ours, at most `size`
+    // bytes; it keeps neither pointer.
+    let result = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut size,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let libc::ucred { pid, uid, gid } = credentials;
+    Ok(UCred { uid, gid, pid: Some(pid) })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) fn of(stream: &UnixStream) -> io::Result<UCred> {
+    use std::os::fd::AsRawFd;
+
+    let (mut uid, mut gid) = (0, 0);
+    // SAFETY: both results are written to variables of ours that outlive the call.
+    let result = unsafe { libc::getpeereid(stream.as_raw_fd(), &raw mut uid, &raw mut gid) };
+    if result == 0 { Ok(UCred { uid, gid, pid: None }) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,200 @@
+//! A running child.
+#![forbid(unsafe_code)]
+
+use std::future::poll_fn;
+use std::io;
+use std::process::{Child as StdChild, ExitStatus, Output};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::exit::{self, Exit};
+use super::{ChildStderr, ChildStdin, ChildStdout};
+use crate::runtime::Handle;
+
+/// A child process. Made by [`Command::spawn`](super::Command::spawn).
+///
+/// See the [module](super#dropping) for what dropping it does.
+#[derive(Debug)]
+pub struct Child {
+    state: State,
+    kill_on_drop: bool,
+    /// The pipe to its standard input, if it was [piped](std::process::Stdio::piped).
+    pub stdin: Option<ChildStdin>,
+    /// The pipe from its standard output, if it was piped.
+    pub stdout: Option<ChildStdout>,
+    /// The pipe from its standard error, if it was piped.
+    pub stderr: Option<ChildStderr>,
+}
+
+#[derive(Debug)]
+enum State {
+    Running {
+        child: StdChild,
+        exit: Exit,
+    },
+    Ended(ExitStatus),
+    /// Only while it is dropped.
+    Gone,
+}
+
+impl Child {
+    pub(super) fn new(mut child: StdChild, kill_on_drop: bool) -> io::Result<Self> {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let watched = (|| {
+            Ok((
+                Exit::watch(&child)?,
+                pipes.0.map(ChildStdin::from_std).transpose()?,
+                pipes.1.map(ChildStdout::from_std).transpose()?,
+                pipes.2.map(ChildStderr::from_std).transpose()?,
+            ))
+        })();
+        match watched {
+            Ok((exit, stdin, stdout, stderr)) => {
+                let state = State::Running { child, exit };
+                Ok(Self { state, kill_on_drop, stdin, stdout, stderr })
+            }
+            Err(error) => {
+                // It runs, but nobody could ever wait for it: as if it had not been started.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// The process id. `None` once its end was noticed: the number may be another's then.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        match &self.state {
+            State::Running { child, .. } => Some(child.id()),
+            _ => None,
+        }
+    }
+
+    /// Kills it (SIGKILL), without waiting for its end.
+    ///
+    /// # Errors
+    /// If its end was noticed before.
+    pub fn start_kill(&mut self) -> io::Result<()> {
+        match &mut self.state {
+            State::Running { child, .. } => child.kill(),
+            _ => {
+                let message = "the child has ended before";
+                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+
+    /// Kills it and waits for its end.
+    ///
+    /// # Errors
+    /// As [`start_kill`](Self::start_kill) and [`wait`](Self::wait).
+    pub async fn kill(&mut self) -> io::Result<()> {
+        self.start_kill()?;
+        self.wait().await.map(drop)
+    }
+
+    /// Waits for its end. Closes the pipe to its standard input first, so that a child that reads to
+    /// the end of it does not wait for ever; take [`stdin`](Self::stdin) out to keep it open.
+    ///
+    /// Cancel safe. Returns the status again when called again. Pipes that the caller does not read
+    /// can fill up and stop the child: see [`wait_with_output`](Self::wait_with_output).
+    ///
+    /// # Errors
+    /// If the status cannot be had, or the runtime shuts down.
+    pub async fn wait(&mut self) -> io::Result<ExitStatus> {
+        drop(self.stdin.take());
+        poll_fn(|cx| self.poll_wait(cx)).await
+    }
+
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
+        let status = match &mut self.state {
+            State::Running { child, exit } => ready!(exit.poll_status(child, cx))?,
+            State::Ended(status) => *status,
+            State::Gone => unreachable!("only while it is dropped"),
+        };
+        self.state = State::Ended(status);
+        Poll::Ready(Ok(status))
+    }
+
+    /// Its status, if it has ended. Does not wait.
+    ///
+    /// # Errors
+    /// If the status cannot be had.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        match &mut self.state {
+            State::Running { child, .. } => {
+                let status = child.try_wait()?;
+                if let Some(status) = status {
+                    self.state = State::Ended(status);
+                }
+                Ok(status)
+            }
+            State::Ended(status) => Ok(Some(*status)),
+            State::Gone => unreachable!("only while it is dropped"),
+        }
+    }
+
+    /// Waits for its end while reading what it prints, as far as that was piped.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait), or of reading.
+    pub async fn wait_with_output(mut self) -> io::Result<Output> {
+        let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
+        let (status, stdout, stderr) =
+            tokio::try_join!(self.wait(), read_all(stdout), read_all(stderr))?;
+        Ok(Output { status, stdout, stderr })
+    }
+}
+
+async fn read_all(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let State::Running { mut child, mut exit } =
+            std::mem::replace(&mut self.state, State::Gone)
+        else {
+            return;
+        };
+        if self.kill_on_drop {
+            // An error means that it has ended.
+            let _ = child.kill();
+        }
+        if matches!(child.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        match Handle::try_current() {
+            // The task holds the child; if the runtime shuts down, dropping it makes an orphan.
+            Ok(handle) => {
+                let mut orphan = Orphan(Some(child));
+                drop(handle.spawn(async move {
+                    if let Some(child) = &mut orphan.0 {
+                        let _ = poll_fn(|cx| exit.poll_status(child, cx)).await;
+                    }
+                }));
+            }
+            Err(_) => exit::adopt(child),
+        }
+        exit::reap();
+    }
+}
+
+/// A child in the hands of a task that may be dropped.
+struct Orphan(Option<StdChild>);
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            if matches!(child.try_wait(), Ok(None)) {
+                exit::adopt(child);
+            }
+        }
+    }
+}

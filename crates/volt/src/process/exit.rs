@@ -1,0 +1,94 @@
+//! Waiting for the end of a process, and collecting the status of those that nobody waits for.
+//!
+//! On Linux a pidfd becomes readable when its process ends. Elsewhere, and on kernels before 5.3,
+//! every SIGCHLD is a reason to look.
+
+use std::io;
+use std::process::{Child as StdChild, ExitStatus};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use crate::signal::unix::{Signal, SignalKind, signal};
+
+/// Children that were dropped while they ran.
+static ORPHANS: Mutex<Vec<StdChild>> = Mutex::new(Vec::new());
+
+/// What tells that a process has ended.
+#[derive(Debug)]
+pub(super) enum Exit {
+    #[cfg(target_os = "linux")]
+    Pidfd(crate::io::unix::AsyncFd<std::os::fd::OwnedFd>),
+    Sigchld(Signal),
+}
+
+impl Exit {
+    /// Starts to watch `child`.
+    pub(super) fn watch(child: &StdChild) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        if let Some(pidfd) = open_pidfd(child)? {
+            return Ok(Self::Pidfd(pidfd));
+        }
+        let _ = child;
+        signal(SignalKind::child()).map(Self::Sigchld)
+    }
+
+    /// Waits until `child` has ended, and collects its status.
+    pub(super) fn poll_status(
+        &mut self,
+        child: &mut StdChild,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<ExitStatus>> {
+        loop {
+            // Registered before the look, so that no end in between is missed.
+            let arrived = self.poll_arrival(cx);
+            if let Some(status) = child.try_wait()? {
+                return Poll::Ready(Ok(status));
+            }
+            ready!(arrived)?;
+        }
+    }
+
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Pidfd(pidfd) => {
+                // A pidfd stays readable, and is never read.
+                ready!(pidfd.poll_read_ready(cx))?.retain_ready();
+                Poll::Ready(Ok(()))
+            }
+            Self::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
+                Some(()) => Poll::Ready(Ok(())),
+                None => Poll::Ready(Err(io::Error::other("the runtime has shut down"))),
+            },
+        }
+    }
+}
+
+/// `None` if the kernel has no pidfds.
+#[cfg(target_os = "linux")]
+fn open_pidfd(
+    child: &StdChild,
+) -> io::Result<Option<crate::io::unix::AsyncFd<std::os::fd::OwnedFd>>> {
+    use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+    // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
+    // for, so the number is its own.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    let Ok(fd @ 0..) = RawFd::try_from(fd) else { return Ok(None) };
+    // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+    let interest = crate::io::Interest::READABLE;
+    crate::io::unix::AsyncFd::with_interest(pidfd, interest).map(Some)
+}
+
+/// Takes a child that nobody waits for any more.
+pub(super) fn adopt(child: StdChild) {
+    ORPHANS.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+}
+
+/// Collects the status of orphans that have ended.
+pub(super) fn reap() {
+    let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
+    // An error means that there is nothing to wait for.
+    orphans.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+}

@@ -1,0 +1,158 @@
+//! The reactor: waits for the operating system's events and makes them readiness and wake-ups.
+//!
+//! One thread at a time has the [`Reactor`] and turns it; everybody else has its [`Handle`].
+//! What one source's readiness is, and how tasks wait for it, is in `source`; how an event finds its
+//! source in `slab`; how a socket is tied to both in `registration`.
+//!
+//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call; a
+//! reactor without registrations is asked nothing when its thread only looks in passing.
+
+mod poller;
+mod registration;
+mod slab;
+mod source;
+mod unpark;
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use volt_sync::internal::primitive::Arc;
+
+use self::poller::Poller;
+use self::slab::{Slab, Token, View};
+use self::unpark::Unpark;
+
+use crate::runtime::context;
+
+pub(crate) use self::registration::{Registration, Start};
+pub(crate) use self::source::{Direction, Event};
+
+/// The token of [`Handle::unpark`]; no slot gets that far.
+const UNPARK: mio::Token = mio::Token(usize::MAX);
+
+/// Waits for events; exactly one thread at a time has it.
+pub(crate) struct Reactor {
+    poller: Poller,
+    view: View,
+}
+
+/// Registers sources, and wakes the thread that turns the reactor.
+#[derive(Clone)]
+pub(crate) struct Handle(Arc<Shared>);
+
+struct Shared {
+    registry: mio::Registry,
+    slab: Slab,
+    unpark: Unpark,
+    bell: mio::Waker,
+}
+
+impl Reactor {
+    /// # Errors
+    /// If the operating system gives no poll or wake-up descriptor.
+    pub(crate) fn new() -> io::Result<(Self, Handle)> {
+        let poller = Poller::new()?;
+        let shared = Shared {
+            registry: poller.registry().try_clone()?,
+            slab: Slab::new(),
+            unpark: Unpark::new(),
+            bell: mio::Waker::new(poller.registry(), UNPARK)?,
+        };
+        Ok((Self { poller, view: View::default() }, Handle(Arc::new(shared))))
+    }
+
+    /// Waits for readiness at most `timeout` (`None`: until woken; zero: only looks), marks the
+    /// registrations ready and wakes their tasks. Returns the number of events.
+    ///
+    /// May return early without an event. An [`unpark`](Handle::unpark) that finds no wait ends the
+    /// next one; a mere look leaves it for that.
+    ///
+    /// # Errors
+    /// Only if the poll descriptor is unusable.
+    pub(crate) fn turn(&mut self, handle: &Handle, timeout: Option<Duration>) -> io::Result<usize> {
+        let shared = &*handle.0;
+        shared.slab.trim(&mut self.view);
+        if timeout == Some(Duration::ZERO) {
+            return if shared.slab.len() == 0 { Ok(0) } else { self.poll(shared, timeout) };
+        }
+        if !shared.unpark.begin() {
+            return self.poll(shared, Some(Duration::ZERO));
+        }
+        let mut ended = false;
+        let result = self.poll_with(shared, timeout, || {
+            if !ended {
+                ended = true;
+                shared.unpark.end();
+            }
+        });
+        if !ended {
+            shared.unpark.end();
+        }
+        result
+    }
+
+    fn poll(&mut self, shared: &Shared, timeout: Option<Duration>) -> io::Result<usize> {
+        self.poll_with(shared, timeout, || ())
+    }
+
+    /// `woken` is called before each event: before the first wake-up of a task, the wait has to be
+    /// declared over, so that an unpark that follows from it does not ring.
+    fn poll_with(
+        &mut self,
+        shared: &Shared,
+        timeout: Option<Duration>,
+        mut woken: impl FnMut(),
+    ) -> io::Result<usize> {
+        let (mut events, view) = (0, &mut self.view);
+        self.poller.wait(timeout, |token, ready| {
+            woken();
+            if token != UNPARK {
+                events += 1;
+                view.deliver(&shared.slab, Token(token.0), ready);
+            }
+        })?;
+        Ok(events)
+    }
+}
+
+impl Handle {
+    /// The reactor of the runtime in scope; panics outside one, naming `caller`.
+    #[track_caller]
+    pub(crate) fn current(caller: &'static str) -> Self {
+        context::with_driver(caller, |driver| driver.reactor.clone())
+    }
+
+    /// Makes the current turn return, or the next one that waits.
+    pub(crate) fn unpark(&self) {
+        if self.0.unpark.unpark() {
+            self.0.bell.wake().expect("the reactor's wake-up descriptor accepts a write");
+        }
+    }
+
+    /// Ends all waits with an error and refuses registrations from now on.
+    pub(crate) fn shutdown(&self) {
+        slab::shut_down(&self.0.slab.close());
+        self.unpark();
+    }
+
+    /// How many sources are registered.
+    pub(crate) fn registered(&self) -> usize {
+        self.0.slab.len()
+    }
+}
+
+impl fmt::Debug for Reactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reactor").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("registered", &self.registered()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,262 @@
+//! Ties a descriptor to its source: try the I/O, note what is used up, wait for more.
+//!
+//! Writing is registered late. Most sockets never fill their send buffer, yet every
+//! datagram or unix message that a peer takes out would make a "writable" event, and each new socket
+//! one at once. So a socket starts out writable by assumption, and the operating system is asked
+//! about it when a write has found no room for the first time ([`Registration::used_up`]).
+//!
+//! Ordering: `armed` orders nothing. Whoever finds no room has cleared WRITABLE first; registering
+//! the interest, once or twice, makes the system report the current state, so an event follows if
+//! there is room by then.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, ready};
+
+use mio::event::Source as MioSource;
+use volt_sync::coop;
+use volt_sync::internal::primitive::AtomicBool;
+
+use super::Handle;
+use super::slab::Key;
+use super::source::{Direction, Event, Source};
+use crate::io::{Interest, Ready};
+
+/// A source's place in the reactor, for as long as this lives.
+pub(crate) struct Registration {
+    handle: Handle,
+    key: Key,
+    #[cfg(unix)]
+    late: LateWrite,
+}
+
+/// The interest in writing that is not registered yet.
+#[cfg(unix)]
+struct LateWrite {
+    fd: std::os::fd::RawFd,
+    /// With writing.
+    interest: Interest,
+    armed: AtomicBool,
+}
+
+/// How a registration starts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// An open socket: worth a read, and writable until a write finds no room.
+    Open,
+    /// As `Open`, but nothing to read is expected yet.
+    Quiet,
+    /// Nothing is known: wait for events.
+    Unknown,
+}
+
+impl Registration {
+    /// Registers `source`, which is and stays the descriptor `fd`.
+    ///
+    /// # Errors
+    /// If the descriptor is invalid or cannot be waited for, if it is registered already, if the
+    /// system's limit is reached, or if the runtime has shut down.
+    pub(crate) fn new(
+        handle: Handle,
+        source: &mut impl MioSource,
+        #[cfg(unix)] fd: std::os::fd::RawFd,
+        interest: Interest,
+        start: Start,
+    ) -> io::Result<Self> {
+        let ready = match start {
+            Start::Open | Start::Quiet => Ready::WRITABLE,
+            Start::Unknown => Ready::EMPTY,
+        };
+        let late = cfg!(unix) && !ready.is_empty() && interest.is_writable();
+        let first = if late { interest.remove(Interest::WRITABLE) } else { None };
+        let Some(key) = handle.0.slab.insert(ready, matches!(start, Start::Open)) else {
+            return Err(shut_down());
+        };
+        let token = mio::Token(key.token.0);
+        let registered =
+            handle.0.registry.register(source, token, first.unwrap_or(interest).to_mio());
+        if let Err(error) = registered {
+            handle.0.slab.remove(&key);
+            return Err(error);
+        }
+        Ok(Self {
+            handle,
+            key,
+            #[cfg(unix)]
+            late: LateWrite { fd, interest, armed: AtomicBool::new(first.is_none()) },
+        })
+    }
+
+    /// Tells the operating system that `source` is not of interest any more.
+    ///
+    /// # Errors
+    /// If the descriptor was closed behind our back.
+    pub(crate) fn deregister(&self, source: &mut impl MioSource) -> io::Result<()> {
+        self.handle.0.registry.deregister(source)
+    }
+
+    #[inline]
+    fn source(&self) -> &Source {
+        self.key.source()
+    }
+
+    /// Takes back what an attempt has used up; WRITABLE comes again by an event only if it is
+    /// registered, so this does that if need be.
+    pub(crate) fn used_up(&self, event: Event, bits: Ready) -> io::Result<()> {
+        self.source().clear(event, bits);
+        #[cfg(unix)]
+        // ORD relaxed: see the module's documentation.
+        if bits.intersects(Ready::WRITABLE) && !self.late.armed.load(Relaxed) {
+            return self.arm();
+        }
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[cold]
+    fn arm(&self) -> io::Result<()> {
+        let token = mio::Token(self.key.token.0);
+        let mut source = mio::unix::SourceFd(&self.late.fd);
+        self.handle.0.registry.reregister(&mut source, token, self.late.interest.to_mio())?;
+        // ORD relaxed: see the module's documentation.
+        self.late.armed.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// What an attempt at `mask` may rely on, if there is any point in one.
+    #[inline]
+    pub(crate) fn look_to_try(&self, mask: Ready) -> Option<Event> {
+        self.source().look_to_try(mask)
+    }
+
+    /// Clears what a caller has found to be no longer so.
+    pub(crate) fn clear(&self, event: Event, bits: Ready) {
+        // An interest that cannot be registered now is tried again at the next failed attempt.
+        let _ = self.used_up(event, bits);
+    }
+
+    /// Ready when `direction` is worth a try. One task a direction: the last that polled is woken.
+    #[inline]
+    pub(crate) fn poll_to_try(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Event>> {
+        let event = match self.source().look_to_try(direction.mask()) {
+            Some(event) => event,
+            None => ready!(self.source().poll_ready(direction, cx)),
+        };
+        Poll::Ready(event.live())
+    }
+
+    /// Ready when `direction` is known to be.
+    pub(crate) fn poll_ready(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Event>> {
+        ready!(coop::poll_proceed(cx));
+        let event = ready!(self.source().poll_ready(direction, cx));
+        coop::made_progress();
+        Poll::Ready(event.live())
+    }
+
+    /// Tries `io`, and waits for readiness as often as it would block.
+    #[inline]
+    pub(crate) fn poll_io<R>(
+        &self,
+        direction: Direction,
+        cx: &mut Context<'_>,
+        mut io: impl FnMut(Event) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        ready!(coop::poll_proceed(cx));
+        loop {
+            let event = ready!(self.poll_to_try(direction, cx))?;
+            match io(event) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.used_up(event, direction.mask())?;
+                }
+                result => {
+                    coop::made_progress();
+                    return Poll::Ready(result);
+                }
+            }
+        }
+    }
+
+    /// Waits until the source is ready for some of `interest`. Any number of tasks may.
+    pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Event> {
+        poll_fn(coop::poll_proceed).await;
+        let event = self.source().readiness(interest).await;
+        coop::made_progress();
+        event.live()
+    }
+
+    /// As [`poll_io`](Self::poll_io), for any number of tasks.
+    pub(crate) async fn async_io<R>(
+        &self,
+        interest: Interest,
+        mut io: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        poll_fn(coop::poll_proceed).await;
+        loop {
+            let event = match self.look_to_try(interest.mask()) {
+                Some(event) => event,
+                None => self.source().readiness(interest).await,
+            }
+            .live()?;
+            match io() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.used_up(event, interest.mask())?;
+                }
+                result => {
+                    coop::made_progress();
+                    return result;
+                }
+            }
+        }
+    }
+
+    /// Tries `io` once, if there is any point in it.
+    pub(crate) fn try_io<R>(
+        &self,
+        interest: Interest,
+        io: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let Some(event) = self.look_to_try(interest.mask()) else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let result = io();
+        if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            self.used_up(event, interest.mask())?;
+        }
+        result
+    }
+}
+
+impl Event {
+    /// An error if the reactor has shut down.
+    pub(crate) fn live(self) -> io::Result<Self> {
+        if self.is_shutdown() { Err(shut_down()) } else { Ok(self) }
+    }
+}
+
+#[cold]
+fn shut_down() -> io::Error {
+    io::Error::other("the Volt runtime that drives this I/O object has shut down")
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.handle.0.slab.remove(&self.key);
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("token", &self.key.token).finish_non_exhaustive()
+    }
+}

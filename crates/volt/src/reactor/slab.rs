@@ -1,0 +1,319 @@
+//! The sources of a reactor, in chunks that are reused and, when a burst is over, freed.
+//!
+//! Purpose: an event names its source by a number, and may arrive after the source has gone. The
+//! number is a slot and a generation: the slot's memory is kept by whoever looks at it (an `Arc` of
+//! its chunk), and a generation that has passed makes the event void. So no event in flight
+//! delays the end of a registration, and a descriptor that was duplicated or closed behind our back
+//! costs a void event, not memory safety.
+//!
+//! Rejected: the address of an `Arc` as the number (the memory may be freed only after the
+//! reactor's thread has said that it holds no event of it: a list of pending releases and a wake-up
+//! when it grows); a slab that never shrinks.
+//!
+//! Invariants:
+//! 1. A chunk is listed in `vacant` if and only if it has a free slot.
+//! 2. A slot is free, or belongs to exactly one `Key` that was not removed yet.
+//! 3. The reactor's thread alone drops chunks from the table (`Slab::trim`), so that its own copy of
+//!    the table stays right; a chunk that it does not know is one that was added since.
+//!
+//! Progress: all under one lock that is held for a few loads and stores. After `close`, `insert`
+//! fails, so the list of sources that `close` returns is complete.
+//!
+//! Cost: insert and remove 2 RMWs for the lock and one each for the chunk's `Arc`; an event's
+//! look-up none. An allocation for each 64 sources.
+#![forbid(unsafe_code)]
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, MutexGuard};
+
+use super::source::Source;
+use crate::io::Ready;
+
+/// Slots of a chunk: 4 KiB of them.
+const SLOTS: usize = if cfg!(volt_loom) { 2 } else { 64 };
+const ALL_FREE: u64 = if SLOTS == 64 { u64::MAX } else { (1 << SLOTS) - 1 };
+/// Empty chunks that are kept for the next burst.
+const SPARE_CHUNKS: usize = 1;
+/// How the bits of a token are divided: 2^40 slots and 2^24 generations, or 2^20 and 2^12.
+const INDEX_BITS: u32 = if usize::BITS == 64 { 40 } else { 20 };
+const GENERATION_MASK: u32 = if usize::BITS == 64 { 0xff_ffff } else { 0xfff };
+
+/// The name of a registration: slot and generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token(pub(crate) usize);
+
+impl Token {
+    const fn new(index: usize, generation: u32) -> Self {
+        Self(((generation & GENERATION_MASK) as usize) << INDEX_BITS | index)
+    }
+
+    const fn index(self) -> usize {
+        self.0 & ((1 << INDEX_BITS) - 1)
+    }
+
+    pub(crate) const fn generation(self) -> u32 {
+        (self.0 >> INDEX_BITS) as u32
+    }
+}
+
+pub(crate) struct Chunk([Source; SLOTS]);
+
+impl Chunk {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(std::array::from_fn(|_| Source::new())))
+    }
+}
+
+/// A registration's hold on its source.
+pub(crate) struct Key {
+    chunk: Arc<Chunk>,
+    pub(crate) token: Token,
+}
+
+impl Key {
+    #[inline]
+    pub(crate) fn source(&self) -> &Source {
+        &self.chunk.0[self.token.index() % SLOTS]
+    }
+}
+
+/// See the module's documentation.
+pub(crate) struct Slab {
+    table: Mutex<Table>,
+    /// How many registrations there are; changed under the lock.
+    live: AtomicUsize,
+    /// How many chunks are wholly free; changed under the lock.
+    empty: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    chunks: Vec<Option<Entry>>,
+    /// Chunks with free slots.
+    vacant: Vec<usize>,
+    /// Places of `chunks` that are `None`.
+    holes: Vec<usize>,
+    generation: u32,
+    closed: bool,
+}
+
+struct Entry {
+    chunk: Arc<Chunk>,
+    /// One bit a slot.
+    free: u64,
+}
+
+impl Slab {
+    pub(crate) fn new() -> Self {
+        Self {
+            table: Mutex::new(Table::default()),
+            live: AtomicUsize::new(0),
+            empty: AtomicUsize::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Every change under the lock is complete before anything that can panic.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many registrations there are.
+    pub(crate) fn len(&self) -> usize {
+        // ORD relaxed: a statistic, and a hint: an event for a registration that the reader does
+        // not count yet is delivered by the operating system when it looks again.
+        self.live.load(Relaxed)
+    }
+
+    /// A slot for a new registration; `None` after [`close`](Self::close).
+    pub(crate) fn insert(&self, ready: Ready, fresh: bool) -> Option<Key> {
+        let mut table = self.lock();
+        if table.closed {
+            return None;
+        }
+        let place = match table.vacant.last() {
+            Some(&place) => place,
+            None => self.grow(&mut table),
+        };
+        table.generation = table.generation.wrapping_add(1) & GENERATION_MASK;
+        let generation = table.generation;
+        let entry = table.chunks[place].as_mut().expect("a vacant chunk is in the table");
+        if entry.free == ALL_FREE {
+            // ORD relaxed: changed under the lock only; read outside as a hint.
+            self.empty.fetch_sub(1, Relaxed);
+        }
+        let slot = entry.free.trailing_zeros() as usize;
+        entry.free &= !(1 << slot);
+        let (chunk, full) = (entry.chunk.clone(), entry.free == 0);
+        if full {
+            table.vacant.pop();
+        }
+        // ORD relaxed: changed under the lock only; read outside as a hint.
+        self.live.fetch_add(1, Relaxed);
+        let key = Key { chunk, token: Token::new(place * SLOTS + slot, generation) };
+        key.source().reset(generation, ready, fresh);
+        Some(key)
+    }
+
+    #[cold]
+    fn grow(&self, table: &mut Table) -> usize {
+        let place = table.holes.pop().unwrap_or_else(|| {
+            table.chunks.push(None);
+            table.chunks.len() - 1
+        });
+        table.chunks[place] = Some(Entry { chunk: Chunk::new(), free: ALL_FREE });
+        table.vacant.push(place);
+        // ORD relaxed: changed under the lock only; read outside as a hint.
+        self.empty.fetch_add(1, Relaxed);
+        place
+    }
+
+    /// Ends a registration.
+    pub(crate) fn remove(&self, key: &Key) {
+        key.source().retire(key.token.generation().wrapping_add(1) & GENERATION_MASK);
+        let (place, slot) = (key.token.index() / SLOTS, key.token.index() % SLOTS);
+        let mut table = self.lock();
+        let entry = table.chunks[place].as_mut().expect("the chunk of a live key is in the table");
+        debug_assert_eq!(entry.free & (1 << slot), 0, "a key is removed once");
+        let was_full = entry.free == 0;
+        entry.free |= 1 << slot;
+        if entry.free == ALL_FREE {
+            // ORD relaxed: changed under the lock only; read outside as a hint.
+            self.empty.fetch_add(1, Relaxed);
+        }
+        if was_full {
+            table.vacant.push(place);
+        }
+        // ORD relaxed: changed under the lock only; read outside as a hint.
+        self.live.fetch_sub(1, Relaxed);
+    }
+
+    /// Refuses registrations from now on, and returns the chunks of all that exist.
+    pub(crate) fn close(&self) -> Vec<Arc<Chunk>> {
+        let mut table = self.lock();
+        table.closed = true;
+        table.chunks.iter().flatten().map(|entry| entry.chunk.clone()).collect()
+    }
+
+    /// Lets go of empty chunks, but for a spare one. Only for the reactor's thread.
+    #[inline]
+    pub(crate) fn trim(&self, view: &mut View) {
+        // ORD relaxed: a hint; what it misses is found at the next turn.
+        if self.empty.load(Relaxed) > SPARE_CHUNKS {
+            self.trim_slow(view);
+        }
+    }
+
+    #[cold]
+    fn trim_slow(&self, view: &mut View) {
+        let mut table = self.lock();
+        let Table { chunks, vacant, holes, .. } = &mut *table;
+        let empty = |place: usize| chunks[place].as_ref().is_some_and(|e| e.free == ALL_FREE);
+        let surplus: Vec<usize> =
+            vacant.iter().copied().filter(|&place| empty(place)).skip(SPARE_CHUNKS).collect();
+        let mut freed = Vec::new();
+        for &place in &surplus {
+            freed.extend(chunks[place].take().map(|entry| entry.chunk));
+            freed.extend(view.0.get_mut(place).and_then(Option::take));
+            holes.push(place);
+        }
+        vacant.retain(|&place| chunks[place].is_some());
+        // ORD relaxed: changed under the lock only; read outside as a hint.
+        self.empty.fetch_sub(surplus.len(), Relaxed);
+        drop(table);
+        drop(freed);
+    }
+}
+
+/// Ends the waits of all sources of the chunks that [`Slab::close`] returned.
+pub(crate) fn shut_down(chunks: &[Arc<Chunk>]) {
+    chunks.iter().flat_map(|chunk| &chunk.0).for_each(Source::shut_down);
+}
+
+/// The reactor's own copy of the table, which it reads without the lock.
+#[derive(Default)]
+pub(crate) struct View(Vec<Option<Arc<Chunk>>>);
+
+impl View {
+    /// Delivers an event. Returns false if its registration has gone.
+    pub(crate) fn deliver(&mut self, slab: &Slab, token: Token, ready: Ready) -> bool {
+        let place = token.index() / SLOTS;
+        if !matches!(self.0.get(place), Some(Some(_))) {
+            self.refresh(slab);
+        }
+        let Some(Some(chunk)) = self.0.get(place) else { return false };
+        let source = &chunk.0[token.index() % SLOTS];
+        let current = source.set(token.generation(), ready);
+        if current {
+            source.wake(ready);
+        }
+        current
+    }
+
+    #[cold]
+    fn refresh(&mut self, slab: &Slab) {
+        let table = slab.lock();
+        self.0.resize(table.chunks.len(), None);
+        for (known, entry) in self.0.iter_mut().zip(&table.chunks) {
+            if known.is_none() {
+                *known = entry.as_ref().map(|entry| entry.chunk.clone());
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_a_burst_is_given_back_but_for_a_spare_chunk() {
+        let (slab, mut view) = (Slab::new(), View::default());
+        let mut keys: Vec<Key> =
+            (0..10 * SLOTS).map(|_| slab.insert(Ready::EMPTY, false).unwrap()).collect();
+        assert_eq!(slab.len(), 10 * SLOTS);
+        for key in &keys {
+            assert!(view.deliver(&slab, key.token, Ready::READABLE));
+        }
+        let kept = keys.remove(5 * SLOTS + 3);
+        keys.iter().for_each(|key| slab.remove(key));
+        slab.trim(&mut view);
+        let chunks = slab.lock().chunks.iter().flatten().count();
+        assert_eq!(chunks, 1 + SPARE_CHUNKS);
+        assert_eq!(view.0.iter().flatten().count(), chunks);
+        // Only the keys of the test still hold the second chunk.
+        assert_eq!(Arc::strong_count(&keys[SLOTS].chunk), SLOTS);
+        assert!(kept.source().look(Ready::READ).is_some());
+        // The places are used again.
+        drop(keys);
+        let keys: Vec<Key> =
+            (0..10 * SLOTS).map(|_| slab.insert(Ready::EMPTY, false).unwrap()).collect();
+        assert!(slab.lock().chunks.len() <= 11);
+        keys.iter().for_each(|key| assert!(view.deliver(&slab, key.token, Ready::WRITABLE)));
+    }
+
+    #[test]
+    fn an_event_for_an_earlier_registration_of_the_slot_is_void() {
+        let (slab, mut view) = (Slab::new(), View::default());
+        let first = slab.insert(Ready::EMPTY, false).unwrap();
+        slab.remove(&first);
+        let second = slab.insert(Ready::EMPTY, false).unwrap();
+        assert_eq!(first.token.index(), second.token.index());
+        assert!(!view.deliver(&slab, first.token, Ready::READABLE));
+        assert!(second.source().look(Ready::READ).is_none());
+        assert!(view.deliver(&slab, second.token, Ready::READABLE));
+        assert!(!view.deliver(&slab, Token::new(1_000_000, 0), Ready::READABLE));
+    }
+
+    #[test]
+    fn nothing_is_inserted_after_the_close() {
+        let slab = Slab::new();
+        let key = slab.insert(Ready::EMPTY, false).unwrap();
+        shut_down(&slab.close());
+        assert!(key.source().look(Ready::EMPTY).unwrap().is_shutdown());
+        assert!(slab.insert(Ready::EMPTY, false).is_none());
+        slab.remove(&key);
+        assert_eq!(slab.len(), 0);
+    }
+}

@@ -1,0 +1,124 @@
+use std::io;
+use std::os::fd::AsRawFd;
+use std::pin::pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use volt_sync::internal::primitive::thread;
+
+use super::registration::Start;
+use super::{Direction, Handle, Reactor, Registration};
+use crate::io::{Interest, Ready};
+
+const LONG: Option<Duration> = Some(Duration::from_secs(20));
+
+fn register(handle: &Handle, fd: &impl AsRawFd, start: Start) -> io::Result<Registration> {
+    let fd = fd.as_raw_fd();
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    Registration::new(handle.clone(), &mut mio::unix::SourceFd(&fd), fd, interest, start)
+}
+
+#[allow(clippy::disallowed_methods, reason = "measures a wait")]
+fn timed<R>(f: impl FnOnce() -> R) -> (R, Duration) {
+    let start = std::time::Instant::now();
+    let result = f();
+    (result, start.elapsed())
+}
+
+#[test]
+fn an_unpark_ends_the_wait_that_it_finds_and_else_the_next() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    handle.unpark();
+    handle.unpark();
+    assert_eq!(reactor.turn(&handle, Some(Duration::ZERO)).unwrap(), 0);
+    assert!(timed(|| reactor.turn(&handle, LONG).unwrap()).1 < Duration::from_secs(5));
+    let remote = handle.clone();
+    let waker = thread::Builder::new().spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        remote.unpark();
+    });
+    let waited = timed(|| reactor.turn(&handle, LONG).unwrap()).1;
+    assert!(waited > Duration::from_millis(10) && waited < Duration::from_secs(5), "{waited:?}");
+    waker.unwrap().join().unwrap();
+}
+
+#[test]
+fn a_wait_is_never_shorter_than_asked_and_finer_than_a_millisecond() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let asked = Duration::from_micros(200);
+    let mut waits: Vec<_> =
+        (0..50).map(|_| timed(|| reactor.turn(&handle, Some(asked)).unwrap()).1).collect();
+    waits.sort();
+    assert!(waits[0] >= asked, "{waits:?}");
+    if cfg!(target_os = "linux") {
+        assert!(waits[10] < Duration::from_micros(900), "{waits:?}");
+    }
+}
+
+#[test]
+fn an_event_makes_its_source_ready_once() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    a.set_nonblocking(true).unwrap();
+    let registration = register(&handle, &a, Start::Open).unwrap();
+    assert_eq!(handle.registered(), 1);
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(registration.poll_ready(Direction::Read, &mut cx).is_pending());
+    // A socket that is open for writing makes no event of it.
+    assert_eq!(reactor.turn(&handle, Some(Duration::ZERO)).unwrap(), 0);
+    io::Write::write(&mut &b, b"x").unwrap();
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    assert!(registration.poll_ready(Direction::Read, &mut cx).is_ready());
+    assert_eq!(reactor.turn(&handle, Some(Duration::ZERO)).unwrap(), 0, "edge-triggered");
+    drop(b);
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    let event = registration.look_to_try(Ready::ALL).unwrap();
+    assert!(event.ready().is_read_closed() && event.ready().is_write_closed());
+    drop(registration);
+    assert_eq!(handle.registered(), 0);
+}
+
+#[test]
+fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (a, _b) = std::os::unix::net::UnixStream::pair().unwrap();
+    a.set_nonblocking(true).unwrap();
+    let registration = register(&handle, &a, Start::Open).unwrap();
+    let event = registration.look_to_try(Ready::WRITE).expect("taken to be writable");
+    registration.used_up(event, Ready::WRITE).unwrap();
+    assert!(registration.look_to_try(Ready::WRITE).is_none());
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    assert!(registration.look_to_try(Ready::WRITE).is_some());
+}
+
+#[test]
+fn a_source_that_cannot_be_registered_is_an_error_and_leaves_nothing() {
+    let (_reactor, handle) = Reactor::new().unwrap();
+    let file = std::fs::File::open("/proc/self/status").unwrap();
+    assert!(register(&handle, &file, Start::Unknown).is_err());
+    assert!(register(&handle, &-1, Start::Unknown).is_err());
+    assert_eq!(handle.registered(), 0);
+}
+
+#[test]
+fn shutdown_ends_waits_and_refuses_registrations() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let registration = register(&handle, &a, Start::Unknown).unwrap();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut wait = pin!(registration.ready(Interest::READABLE));
+    assert!(wait.as_mut().poll(&mut cx).is_pending());
+    assert!(registration.poll_ready(Direction::Write, &mut cx).is_pending());
+    handle.shutdown();
+    assert!(matches!(wait.as_mut().poll(&mut cx), std::task::Poll::Ready(Err(_))));
+    assert!(register(&handle, &b, Start::Unknown).is_err());
+    let waited = timed(|| reactor.turn(&handle, LONG).unwrap()).1;
+    assert!(waited < Duration::from_secs(5));
+    // The reactor may go before the registrations.
+    drop(reactor);
+    drop(handle);
+    assert!(matches!(
+        registration.poll_ready(Direction::Write, &mut cx),
+        std::task::Poll::Ready(Err(_))
+    ));
+}

@@ -1,0 +1,392 @@
+//! The runtime: what runs the tasks.
+//!
+//! | Type | |
+//! |---|---|
+//! | [`Runtime`] | the threads, and their end |
+//! | [`Builder`] | its settings |
+//! | [`Handle`] | spawns on a runtime from anywhere |
+//! | [`RuntimeMetrics`] | its statistics |
+//!
+//! ```
+//! let runtime = volt::runtime::Runtime::new()?;
+//! let sum = runtime.block_on(async {
+//!     let other = volt::spawn(async { 1 });
+//!     other.await.unwrap() + 2
+//! });
+//! assert_eq!(sum, 3);
+//! # std::io::Result::Ok(())
+//! ```
+
+pub(crate) mod blocking;
+mod builder;
+pub(crate) mod config;
+pub(crate) mod context;
+pub(crate) mod driver;
+mod handle;
+pub(crate) mod metrics;
+pub(crate) mod scheduler;
+
+/// A deterministic simulation of the multi-thread scheduler, for tests (feature `test-util`).
+#[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
+pub mod sim {
+    pub use super::scheduler::sim::{Failure, Reason, Sim, explore};
+}
+
+use std::future::Future;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use volt_sync::internal::primitive::{Arc, thread};
+
+pub use builder::Builder;
+pub use context::EnterGuard;
+pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
+pub use metrics::RuntimeMetrics;
+
+use crate::task::JoinHandle;
+use scheduler::guest;
+#[allow(unused_imports, reason = "for `JoinHandle::join`")]
+pub(crate) use scheduler::guest::block_on_helping;
+use scheduler::shared::Shared;
+use scheduler::threads::Alive;
+use scheduler::worker::Worker;
+
+/// A runtime: its worker threads, its timers, its sockets.
+///
+/// Dropping it shuts it down: see [`shutdown_timeout`](Self::shutdown_timeout) for what that means;
+/// the drop waits for the running polls to return, however long they take.
+///
+/// # Panics
+/// Dropping it where futures are polled panics: the thread would wait for itself.
+#[derive(Debug)]
+pub struct Runtime {
+    handle: Handle,
+    /// It has been shut down, or somebody else does it.
+    done: bool,
+}
+
+impl Runtime {
+    /// A multi-thread runtime with a worker for each processor: `Builder::new_multi_thread()` as it
+    /// is.
+    ///
+    /// # Errors
+    /// If the operating system gives no threads or descriptors.
+    pub fn new() -> io::Result<Self> {
+        Builder::new_multi_thread().enable_all().build()
+    }
+
+    pub(crate) fn from_shared(shared: Arc<Shared>) -> Self {
+        Self { handle: Handle::new(shared), done: false }
+    }
+
+    /// A handle, with which to spawn from elsewhere.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Spawns a task. It runs even if nobody awaits the result.
+    ///
+    /// On a current-thread runtime it runs while a thread is in [`block_on`](Self::block_on).
+    ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let task = runtime.spawn(async { 6 * 7 });
+    /// assert_eq!(runtime.block_on(task).unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle.spawn(future)
+    }
+
+    /// Runs `closure` on a thread where it may block: see [`spawn_blocking`].
+    ///
+    /// # Panics
+    /// If no thread can be started, and there is none.
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, closure: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.handle.spawn_blocking(closure)
+    }
+
+    /// Runs `future` on this thread until it is ready, and gives its output.
+    ///
+    /// The thread works for the runtime meanwhile: what the future spawns runs on it, without a
+    /// switch to another thread, and it takes other tasks while the future waits. A task that
+    /// computes for long on this thread holds the future up for as long.
+    ///
+    /// On a current-thread runtime all tasks run on the thread that is in `block_on`; a second
+    /// thread in `block_on` runs only its own future until the first has finished.
+    ///
+    /// # Panics
+    /// If called where futures are polled (`block_in_place` and `spawn_blocking` are the ways out),
+    /// or if the future panics.
+    ///
+    /// # Cost
+    /// A future that is ready at once: no atomic operation.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.handle.block_on(future)
+    }
+
+    /// Makes this runtime the current one of the thread, for `spawn`, timers and sockets.
+    ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let guard = runtime.enter();
+    /// let task = volt::spawn(async { "no block_on around this" });
+    /// drop(guard);
+    /// # runtime.block_on(task).unwrap();
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
+    /// Statistics.
+    pub fn metrics(&self) -> RuntimeMetrics {
+        self.handle.metrics()
+    }
+
+    /// Shuts the runtime down, and waits for that at most for `timeout`.
+    ///
+    /// All tasks are dropped, each exactly once: a task that is being polled when that poll returns,
+    /// the others at once. A task that never returns from its poll is left behind, with its thread.
+    /// Closures of `spawn_blocking` that have begun are waited for, too; the others are dropped.
+    ///
+    /// # Panics
+    /// If called where futures are polled.
+    #[track_caller]
+    pub fn shutdown_timeout(mut self, timeout: Duration) {
+        self.shut_down(Some(timeout));
+    }
+
+    /// Shuts the runtime down without waiting for anything. May be called from async code.
+    pub fn shutdown_background(mut self) {
+        self.shut_down(Some(Duration::ZERO));
+    }
+
+    #[track_caller]
+    fn shut_down(&mut self, timeout: Option<Duration>) {
+        if std::mem::replace(&mut self.done, true) {
+            return;
+        }
+        let shared = &self.handle.shared;
+        let wait = timeout != Some(Duration::ZERO);
+        let may_wait = !context::in_async();
+        if shared.begin_shutdown() && shared.is_current_thread() {
+            // There are no other threads of the runtime: the tasks are dropped here.
+            let guard = self.handle.enter();
+            if context::is_member_of(shared) {
+                shared.shut_down_inside();
+            } else {
+                shared.shut_down_current_thread();
+            }
+            drop(guard);
+        }
+        let start = volt_sync::internal::primitive::now();
+        if wait && may_wait {
+            shared.threads.wait(timeout);
+        }
+        let left = |timeout: Duration| timeout.saturating_sub(start.elapsed());
+        let wait_for_blocking = if may_wait { timeout.map(left) } else { Some(Duration::ZERO) };
+        shared.blocking.shutdown(wait_for_blocking);
+        assert!(
+            !wait || may_wait || thread::panicking(),
+            "a runtime must not be dropped where futures are polled: the thread would wait for \
+             itself. Use `shutdown_background`, or drop it in `spawn_blocking`"
+        );
+    }
+}
+
+impl Drop for Runtime {
+    #[track_caller]
+    fn drop(&mut self) {
+        self.shut_down(None);
+    }
+}
+
+/// Runs `future` on a new multi-thread runtime, and gives its output.
+///
+/// ```
+/// let sum = volt::run(async { volt::spawn(async { 1 }).await.unwrap() + 2 });
+/// assert_eq!(sum, 3);
+/// ```
+///
+/// # Panics
+/// If the runtime cannot be started, or the future panics.
+#[track_caller]
+pub fn run<F: Future>(future: F) -> F::Output {
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("`volt::run` could not start a runtime: {error}"),
+    };
+    runtime.block_on(future)
+}
+
+/// Spawns a task on the current runtime. It runs even if nobody awaits the result.
+///
+/// ```
+/// volt::run(async {
+///     let task = volt::spawn(async { 6 * 7 });
+///     assert_eq!(task.await.unwrap(), 42);
+/// });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime.
+///
+/// # Cost
+/// One allocation. From a task of the same runtime no lock and no other thread is involved.
+#[inline]
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    context::with_runtime("spawn", |runtime| runtime.spawn(future))
+}
+
+/// Runs `closure` on a thread where it may block for as long as it likes.
+///
+/// There are up to [`max_blocking_threads`](Builder::max_blocking_threads) such threads; they start
+/// when they are needed, and end when they have been idle for a while. If the system gives no more
+/// of them, the closures wait for those that there are. Inside the closure the runtime is the
+/// current one: `Handle::current().block_on(...)` works.
+///
+/// A closure that has begun cannot be aborted.
+///
+/// ```
+/// volt::run(async {
+///     let text = volt::task::spawn_blocking(|| std::fs::read_to_string("Cargo.toml")).await;
+///     assert!(text.unwrap().unwrap().contains("[package]"));
+/// });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime; or if no thread can be started, and there is none.
+#[track_caller]
+pub fn spawn_blocking<F, R>(closure: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    context::with_runtime("spawn_blocking", |runtime| runtime.spawn_blocking(closure))
+}
+
+/// As [`spawn_blocking`], for closures whose effect was reported already: one that was accepted is
+/// run even if the runtime shuts down before it begins.
+///
+/// # Errors
+/// If the runtime has shut down, or has no thread and can start none.
+///
+/// # Panics
+/// Outside of a runtime.
+#[track_caller]
+pub(crate) fn spawn_mandatory_blocking<F, R>(closure: F) -> io::Result<JoinHandle<R>>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    context::with_runtime("spawn_blocking", |runtime| {
+        let theirs = runtime.to_arc();
+        runtime.blocking.spawn_mandatory(move || context::with_entered(&theirs, closure))
+    })
+}
+
+/// Runs `f`, which may block or compute for long, while another thread takes over this worker's
+/// tasks.
+///
+/// Inside a task of a multi-thread runtime, the worker gets a new thread, and this one goes on with
+/// `f` and the rest of the poll. Inside `block_on` the other workers take the queued tasks. Outside
+/// of a runtime, `f` is just called. `block_on` may be called inside of `f`.
+///
+/// The task cannot do anything else meanwhile (other branches of its `join!`, say), and cannot be
+/// aborted; [`spawn_blocking`] is the better choice where its bounds
+/// allow it.
+///
+/// ```
+/// # let runtime = volt::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+/// # runtime.block_on(async {
+/// let task = volt::spawn(async {
+///     volt::task::block_in_place(|| {
+///         std::thread::sleep(std::time::Duration::from_millis(1));
+///         42
+///     })
+/// });
+/// assert_eq!(task.await.unwrap(), 42);
+/// # });
+/// # std::io::Result::Ok(())
+/// ```
+///
+/// # Panics
+/// On the thread of a current-thread runtime.
+#[track_caller]
+pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
+    guest::block_in_place(f)
+}
+
+/// Starts a thread that is worker `index` of `shared`.
+///
+/// # Errors
+/// If the operating system gives no thread.
+pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()> {
+    let name = contain(|| (shared.config.thread_name)()).unwrap_or_default();
+    let builder = thread::Builder::new().name(name);
+    #[cfg(not(volt_loom))]
+    let builder = match shared.config.thread_stack_size {
+        Some(size) => builder.stack_size(size),
+        None => builder,
+    };
+    let alive = Alive::new(&shared.threads);
+    let theirs = shared.clone();
+    // The thread is counted until it has let go of the scheduler, or could not be started.
+    let body = move || {
+        let _alive = alive;
+        let shared = theirs;
+        worker_thread(&shared, index);
+    };
+    builder.spawn(body).map(drop)
+}
+
+/// The life of a worker thread.
+fn worker_thread(shared: &Arc<Shared>, index: usize) {
+    #[cfg(not(volt_loom))]
+    volt_sync::internal::primitive::set_timer_slack(1);
+    call_hook(shared.config.on_thread_start.as_deref());
+    let park = shared.park_of(index);
+    let worker = Worker::new(shared, index, &park);
+    context::with_worker(&worker, || worker.run_thread());
+    call_hook(shared.config.on_thread_stop.as_deref());
+}
+
+/// Calls a hook of the builder. A panic in it has been reported, and shall not cost a thread: the
+/// shutdown counts on it.
+pub(crate) fn call_hook(hook: Option<&(dyn Fn() + Send + Sync)>) {
+    if let Some(hook) = hook {
+        contain(hook);
+    }
+}
+
+/// Calls user code that nothing depends on.
+fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            // A payload may panic in its own drop.
+            if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(second);
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The threads on which blocking closures run.
+//!
+//! Purpose: `spawn_blocking`. A closure may block for as long as it likes, so each one that waits
+//! in the queue must get a thread of its own, up to the limit, and soon; but a burst of short ones
+//! shall not start or wake a thread each.
+//!
+//! Rejected: a wake-up per closure (a system call each, most of them for nothing); queues per
+//! thread (a closure behind a blocked one would wait although other threads are idle); handing a
+//! closure to a chosen thread (the same).
+//!
+//! Throttling: at most one thread at a time is *on its way* to look at the queue: woken, just
+//! started, or spinning after its last closure. Whoever queues a closure then has nothing to do.
+//! A thread that arrives takes a closure and, if it leaves others behind, sends the next thread on
+//! its way before it runs its own.
+//!
+//! State, all under one lock: the queue, the idle threads (a stack: the least recently used ones
+//! time out), the number of threads, `on_the_way`, `shutdown`.
+//!
+//! | Thread         | by                         | becomes                                     |
+//! |----------------|----------------------------|---------------------------------------------|
+//! | none           | `spawn`, `Pool::dispatch`  | on the way                                  |
+//! | on the way     | reaching the lock          | running, or idle, or ended at shutdown      |
+//! | running        | its closure's end          | running, or on the way (it spins), or idle  |
+//! | idle           | `Pool::dispatch`           | on the way; it has left the idle stack      |
+//! | idle           | keep-alive, if still in the idle stack | ended                           |
+//!
+//! Invariants:
+//! 1. If the queue is not empty there is a thread, and it is on the way or runs a closure, after
+//!    which it looks.
+//! 2. If the queue is not empty and nobody is on the way, then no thread is idle and no further one
+//!    may be started (the limit, or the system refuses).
+//! 3. User code (closures, hooks, drops) runs outside the lock. Only the start of a thread is done
+//!    under it: so a failure is known before the closure is accepted.
+//!
+//! Ordering edges: all under the lock, or the parker's [PK1]; `waiting` is a hint.
+//!
+//! Progress: `on_the_way` is set only together with a token for an idle thread or the start of one,
+//! or by a thread that spins; each of them takes the lock, clears it, and looks at the queue.
+//!
+//! Cost: `spawn` takes the lock once; a system call only if nobody is on the way.
+
+mod pool;
+mod task;
+
+pub(crate) use pool::{Config, Pool};
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,116 @@
+//! Loom models of the blocking pool.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use super::{Config, Pool};
+
+fn config(max_threads: usize, keep_alive: Duration) -> Config {
+    Config { max_threads, keep_alive, ..Config::default() }
+}
+
+/// A closure that counts that it was run.
+fn count(ran: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
+    let ran = ran.clone();
+    move || {
+        ran.fetch_add(1, SeqCst);
+    }
+}
+
+/// Invariants 1 and 2: a closure that is queued while the only thread goes to sleep is run: with
+/// a keep-alive that never ends, a lost wake-up is a deadlock.
+#[test]
+fn spawn_against_sleep() {
+    loom::model(|| {
+        let pool = Pool::new(config(1, Duration::from_secs(1)));
+        let ran = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        for _ in 0..2 {
+            let (count, done) = (count(&ran), done.clone());
+            pool.spawn(move || {
+                count();
+                done.unpark();
+            })
+            .unwrap();
+        }
+        while ran.load(SeqCst) < 2 {
+            done.park();
+        }
+        assert!(pool.shutdown(None));
+    });
+}
+
+/// A closure that is queued while the only thread ends for idleness (at once, here): that thread
+/// runs it, or another is started.
+#[test]
+fn spawn_against_idle_timeout() {
+    loom::model(|| {
+        let pool = Pool::new(config(1, Duration::ZERO));
+        let ran = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        for _ in 0..2 {
+            let (count, done) = (count(&ran), done.clone());
+            pool.spawn(move || {
+                count();
+                done.unpark();
+            })
+            .unwrap();
+        }
+        while ran.load(SeqCst) < 2 {
+            done.park();
+        }
+        assert!(pool.shutdown(None));
+        assert_eq!(pool.metrics(), (0, 0, 0));
+    });
+}
+
+/// Two threads, closures from outside, shutdown at any moment: each closure is run or cancelled,
+/// the mandatory one is run, and shutdown returns after the last thread.
+#[test]
+fn spawn_against_shutdown() {
+    loom::model(|| {
+        let pool = Pool::new(config(2, Duration::from_secs(1)));
+        let (ran, must) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mandatory = pool.spawn_mandatory(count(&must)).unwrap();
+        let (pool2, ran2) = (pool.clone(), ran.clone());
+        let spawner = loom::thread::spawn(move || {
+            let mut join = pool2.spawn(count(&ran2)).unwrap();
+            std::future::Future::poll(
+                std::pin::Pin::new(&mut join),
+                &mut Context::from_waker(Waker::noop()),
+            )
+            .is_ready()
+        });
+        assert!(pool.shutdown(None));
+        assert_eq!(must.load(SeqCst), 1);
+        assert!(mandatory.is_finished());
+        let _early = spawner.join().unwrap();
+        assert!(ran.load(SeqCst) <= 1);
+        assert_eq!(Arc::strong_count(&ran), 1, "the closure was run or dropped");
+        assert_eq!(pool.metrics(), (0, 0, 0));
+    });
+}
+
+/// Throttling wakes enough: of two closures, the first waits for the second, so that each needs
+/// its thread, although only one was sent on its way.
+#[test]
+fn closures_that_wait_for_each_other_get_a_thread_each() {
+    loom::model(|| {
+        let pool = Pool::new(config(2, Duration::from_secs(1)));
+        let gate = Arc::new(volt_sync::internal::Parker::new());
+        let gate2 = gate.clone();
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        let done2 = done.clone();
+        pool.spawn(move || {
+            gate.park();
+            done2.unpark();
+        })
+        .unwrap();
+        pool.spawn(move || gate2.unpark()).unwrap();
+        done.park();
+        assert!(pool.shutdown(None));
+    });
+}

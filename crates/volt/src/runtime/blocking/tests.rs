@@ -1,0 +1,210 @@
+//! Tests of the blocking pool, without a runtime.
+#![allow(clippy::disallowed_methods, reason = "the tests look at the clock")]
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use volt_sync::internal::{block_on, primitive::Mutex};
+
+use super::{Config, Pool};
+use crate::task::JoinHandle;
+
+fn pool(max_threads: usize) -> Pool {
+    Pool::new(Config { max_threads, ..Config::default() })
+}
+
+fn join<T>(handle: JoinHandle<T>) -> T {
+    block_on(handle).unwrap()
+}
+
+/// A closure that has begun, and ends when the sender is dropped.
+fn occupy(pool: &Pool) -> (JoinHandle<bool>, mpsc::Sender<()>) {
+    let (release, gate) = mpsc::channel::<()>();
+    let (started, begin) = mpsc::channel::<()>();
+    let closure = move || {
+        started.send(()).unwrap();
+        gate.recv().is_err()
+    };
+    let handle = pool.spawn(closure).unwrap();
+    begin.recv().unwrap();
+    (handle, release)
+}
+
+#[test]
+fn closures_return_their_results() {
+    let pool = pool(4);
+    let handles: Vec<_> = (0..100).map(|n| pool.spawn(move || n * 2).unwrap()).collect();
+    for (n, handle) in handles.into_iter().enumerate() {
+        assert_eq!(join(handle), n * 2);
+    }
+    assert!(pool.shutdown(None));
+    assert_eq!(pool.metrics(), (0, 0, 0));
+}
+
+#[test]
+fn panic_becomes_an_error_and_the_thread_lives() {
+    let pool = pool(1);
+    let error = block_on(pool.spawn(|| panic!("no")).unwrap()).unwrap_err();
+    assert!(error.is_panic());
+    assert_eq!(join(pool.spawn(|| 1).unwrap()), 1);
+    assert_eq!(pool.metrics().0, 1);
+    pool.shutdown(None);
+}
+
+#[test]
+fn as_many_threads_as_closures_that_wait_for_each_other() {
+    let pool = pool(16);
+    let barrier = Arc::new(Barrier::new(16));
+    let handles: Vec<_> = (0..16)
+        .map(|_| {
+            let barrier = barrier.clone();
+            pool.spawn(move || barrier.wait().is_leader()).unwrap()
+        })
+        .collect();
+    let leaders = handles.into_iter().map(join).filter(|leader| *leader).count();
+    assert_eq!(leaders, 1);
+    assert_eq!(pool.metrics().0, 16);
+    pool.shutdown(None);
+}
+
+#[test]
+fn no_more_threads_than_allowed() {
+    let pool = pool(2);
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let handles: Vec<_> = (0..20)
+        .map(|_| {
+            let (running, most) = (running.clone(), most.clone());
+            pool.spawn(move || {
+                most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+                thread::sleep(Duration::from_millis(1));
+                running.fetch_sub(1, SeqCst);
+            })
+            .unwrap()
+        })
+        .collect();
+    handles.into_iter().for_each(join);
+    assert_eq!(most.load(SeqCst), 2);
+    pool.shutdown(None);
+}
+
+#[test]
+fn burst_of_short_closures_needs_few_threads() {
+    let pool = pool(512);
+    let ids = Arc::new(Mutex::new(HashSet::new()));
+    let handles: Vec<_> = (0..1000)
+        .map(|_| {
+            let ids = ids.clone();
+            pool.spawn(move || ids.lock().unwrap().insert(thread::current().id())).unwrap()
+        })
+        .collect();
+    for handle in handles {
+        join(handle);
+    }
+    let threads = pool.metrics().0;
+    assert!(threads <= 64, "{threads} threads for 1000 closures that do nothing");
+    pool.shutdown(None);
+}
+
+#[test]
+fn idle_threads_end_after_the_keep_alive_time() {
+    let pool = Pool::new(Config { keep_alive: Duration::from_millis(20), ..Config::default() });
+    join(pool.spawn(|| ()).unwrap());
+    assert_eq!(pool.metrics().0, 1);
+    let start = Instant::now();
+    while pool.metrics().0 > 0 {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(5));
+    }
+    join(pool.spawn(|| ()).unwrap());
+    pool.shutdown(None);
+}
+
+#[test]
+fn shutdown_cancels_what_waits_and_runs_what_must() {
+    let pool = pool(1);
+    let (running, release) = occupy(&pool);
+    let drops = Arc::new(());
+    let held = drops.clone();
+    let waiting = pool.spawn(move || drop(held)).unwrap();
+    let mandatory = pool.spawn_mandatory(|| 5).unwrap();
+    let start = Instant::now();
+    assert!(!pool.shutdown(Some(Duration::from_millis(30))), "the first closure still runs");
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert_eq!(Arc::strong_count(&drops), 1);
+    assert!(block_on(waiting).unwrap_err().is_cancelled());
+    drop(release);
+    assert!(join(running));
+    assert_eq!(join(mandatory), 5);
+    assert!(block_on(pool.spawn(|| ()).unwrap()).unwrap_err().is_cancelled());
+    assert!(pool.spawn_mandatory(|| ()).is_err());
+}
+
+#[test]
+fn shutdown_without_threads_returns() {
+    assert!(pool(1).shutdown(None));
+    assert!(pool(1).shutdown(Some(Duration::ZERO)));
+}
+
+#[test]
+fn shutdown_in_the_background_does_not_wait() {
+    let pool = pool(1);
+    let (running, release) = occupy(&pool);
+    let start = Instant::now();
+    assert!(!pool.shutdown(Some(Duration::ZERO)));
+    assert!(start.elapsed() < Duration::from_secs(5));
+    drop(release);
+    assert!(join(running));
+}
+
+#[test]
+fn hooks_and_names() {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let (start, stop, enter) = (log.clone(), log.clone(), log.clone());
+    let pool = Pool::new(Config {
+        on_start: Some(Arc::new(move || {
+            start.lock().unwrap().push("start");
+            panic!("contained");
+        })),
+        on_stop: Some(Arc::new(move || stop.lock().unwrap().push("stop"))),
+        enter: Some(Arc::new(move || {
+            enter.lock().unwrap().push("enter");
+            Box::new(())
+        })),
+        thread_name: Arc::new(|| "blocker".to_owned()),
+        stack_size: Some(256 * 1024),
+        ..Config::default()
+    });
+    let name = join(pool.spawn(|| thread::current().name().map(str::to_owned)).unwrap());
+    assert_eq!(name.as_deref(), Some("blocker"));
+    assert!(pool.shutdown(None));
+    assert_eq!(*log.lock().unwrap(), ["enter", "start", "stop"]);
+}
+
+/// The system refuses the first thread: an error. (A stack larger than the address space.)
+#[test]
+fn refused_thread_is_an_error_only_if_there_is_none() {
+    let pool = Pool::new(Config { stack_size: Some(1 << 50), ..Config::default() });
+    let drops = Arc::new(());
+    let held = drops.clone();
+    assert!(pool.spawn(move || drop(held)).is_err());
+    assert_eq!(Arc::strong_count(&drops), 1);
+    assert_eq!(pool.metrics(), (0, 0, 0));
+    assert!(pool.shutdown(None));
+}
+
+#[test]
+fn abort_before_and_after_the_start() {
+    let pool = pool(1);
+    let (running, release) = occupy(&pool);
+    let waiting = pool.spawn(|| ()).unwrap();
+    running.abort();
+    waiting.abort();
+    drop(release);
+    assert!(join(running), "a closure that has begun is not aborted");
+    assert!(block_on(waiting).unwrap_err().is_cancelled());
+    pool.shutdown(None);
+}

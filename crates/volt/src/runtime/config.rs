@@ -1,0 +1,68 @@
+//! What a builder decides, as the running runtime needs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A callback of the builder.
+pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
+/// The name of the next thread.
+pub(crate) type ThreadName = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The settings.
+#[derive(Clone)]
+pub(crate) struct Config {
+    /// Use the LIFO slot. A current-thread runtime does not: its order is that of a queue.
+    pub(crate) lifo: bool,
+    /// Seed of the victims' choice.
+    pub(crate) seed: u64,
+    /// A fixed interval instead of the adaptive one.
+    pub(crate) global_queue_interval: Option<u32>,
+    /// A fixed number of polls between two looks at the driver.
+    pub(crate) event_interval: Option<u32>,
+    pub(crate) thread_name: ThreadName,
+    pub(crate) thread_stack_size: Option<usize>,
+    pub(crate) thread_keep_alive: Duration,
+    pub(crate) max_blocking_threads: usize,
+    /// Leave out the look at the queues after publishing that a member parks: for the simulation,
+    /// which has to find that.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) planted_bug: bool,
+    pub(crate) on_thread_start: Option<Hook>,
+    pub(crate) on_thread_stop: Option<Hook>,
+    pub(crate) on_thread_park: Option<Hook>,
+    pub(crate) on_thread_unpark: Option<Hook>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lifo: true,
+            seed: 0,
+            global_queue_interval: None,
+            event_interval: None,
+            thread_name: Arc::new(|| "volt-worker".into()),
+            thread_stack_size: None,
+            thread_keep_alive: Duration::from_secs(10),
+            max_blocking_threads: 512,
+            #[cfg(any(test, feature = "test-util"))]
+            planted_bug: false,
+            on_thread_start: None,
+            on_thread_stop: None,
+            on_thread_park: None,
+            on_thread_unpark: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("lifo", &self.lifo)
+            .field("global_queue_interval", &self.global_queue_interval)
+            .field("event_interval", &self.event_interval)
+            .field("thread_stack_size", &self.thread_stack_size)
+            .field("thread_keep_alive", &self.thread_keep_alive)
+            .field("max_blocking_threads", &self.max_blocking_threads)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,375 @@
+//! What the current thread is doing: which runtime it is in, as what.
+//!
+//! Invariants: the pointers in [`Context`] are valid while they are there. They are set for the
+//! time of a call whose caller keeps the target alive, except by [`EnterGuard`], which owns a
+//! count; a guard that is dropped out of order, or in another scope than it was made in, keeps its
+//! count for ever instead.
+
+use std::cell::{Cell, OnceCell};
+use std::marker::PhantomData;
+use std::ptr;
+use std::task::Waker;
+
+use volt_sync::internal::primitive::Arc;
+
+use super::driver;
+use super::scheduler::guest::Guest;
+use super::scheduler::park::Park;
+use super::scheduler::shared::Shared;
+use super::scheduler::worker::Worker;
+use crate::time;
+
+/// What the current thread is doing.
+#[derive(Clone, Copy)]
+struct Context {
+    /// The runtime that `spawn` and the like use.
+    runtime: *const Shared,
+    /// The member that this thread is.
+    worker: *const Worker<'static>,
+    /// The `block_on` that this thread is in and for which it may become a guest.
+    guest: *const Guest<'static>,
+    /// Futures are polled by this thread: it must not block.
+    in_async: bool,
+    /// The number of the `EnterGuard` that made `runtime` the current one in this scope, or 0.
+    guard: u64,
+}
+
+impl Context {
+    const fn new() -> Self {
+        Self {
+            runtime: ptr::null(),
+            worker: ptr::null(),
+            guest: ptr::null(),
+            in_async: false,
+            guard: 0,
+        }
+    }
+}
+
+#[cfg(not(volt_loom))]
+std::thread_local! {
+    static CONTEXT: Cell<Context> = const { Cell::new(Context::new()) };
+    static GUARDS: Cell<u64> = const { Cell::new(0) };
+}
+#[cfg(volt_loom)]
+volt_sync::internal::primitive::thread_local! {
+    static CONTEXT: Cell<Context> = Cell::new(Context::new());
+    static GUARDS: Cell<u64> = Cell::new(0);
+}
+
+#[inline]
+fn get() -> Context {
+    CONTEXT.with(Cell::get)
+}
+
+#[inline]
+fn set(context: Context) {
+    CONTEXT.with(|cell| cell.set(context));
+}
+
+/// Calls `f` with another context.
+#[inline]
+fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
+    struct Restore(Context, time::Scope);
+    impl Drop for Restore {
+        #[inline]
+        fn drop(&mut self) {
+            set(self.0);
+            time::restore_scope(self.1);
+        }
+    }
+    let old = get();
+    // The guards of the scope outside are none of this one: it returns to what they have set.
+    let mut new = Context { guard: 0, ..old };
+    change(&mut new);
+    set(new);
+    let _restore = Restore(old, time_scope(&new));
+    f()
+}
+
+/// Tells the timers where they are; returns what was before.
+#[inline]
+fn time_scope(context: &Context) -> time::Scope {
+    // SAFETY: valid by the invariant.
+    let timers = unsafe { context.runtime.as_ref() }
+        .map_or(ptr::null(), |runtime| &raw const runtime.driver_handle.timers);
+    // SAFETY: valid by the invariant.
+    let index = unsafe { context.worker.as_ref() }.map(|worker| worker.index);
+    time::enter_scope(timers, index)
+}
+
+/// Calls `f` as the member `worker`, which polls tasks.
+pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
+    let change = |context: &mut Context| {
+        context.runtime = Arc::as_ptr(worker.shared);
+        context.worker = ptr::from_ref(worker).cast();
+        context.guest = ptr::null();
+        context.in_async = true;
+    };
+    scope(change, f)
+}
+
+/// Calls `f` inside `block_on`.
+#[inline]
+pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
+    let change = |context: &mut Context| {
+        context.runtime = Arc::as_ptr(guest.shared);
+        context.worker = ptr::null();
+        context.guest = ptr::from_ref(guest).cast();
+        context.in_async = true;
+    };
+    scope(change, f)
+}
+
+/// # Panics
+/// If the thread polls futures.
+#[inline]
+#[track_caller]
+pub(crate) fn assert_may_block() {
+    if get().in_async {
+        cannot_block();
+    }
+}
+
+#[cold]
+#[track_caller]
+fn cannot_block() -> ! {
+    panic!(
+        "`block_on` inside of a runtime: the thread would be blocked while it has tasks to run. \
+         Use `.await`, `spawn_blocking`, or wrap the call in `block_in_place`"
+    )
+}
+
+/// The current guest has become a member.
+#[inline]
+pub(crate) fn set_worker(worker: *const Worker<'_>) {
+    let mut context = get();
+    context.worker = worker.cast();
+    set(context);
+    time_scope(&context);
+}
+
+/// Calls `f` on a thread that may block: no member, but in the same runtime.
+pub(crate) fn outside_async<R>(f: impl FnOnce() -> R) -> R {
+    let change = |context: &mut Context| {
+        context.worker = ptr::null();
+        context.guest = ptr::null();
+        context.in_async = false;
+    };
+    scope(change, f)
+}
+
+/// Calls `f`, which may block, with `runtime` as the current one.
+pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
+    let change = |context: &mut Context| {
+        context.runtime = Arc::as_ptr(runtime);
+        context.worker = ptr::null();
+        context.guest = ptr::null();
+        context.in_async = false;
+    };
+    scope(change, f)
+}
+
+/// True while the thread polls futures.
+pub(crate) fn in_async() -> bool {
+    get().in_async
+}
+
+/// The member of `shared` that this thread is. A thread in `block_on` becomes one.
+#[inline]
+pub(crate) fn worker_of(shared: &Shared) -> Option<&Worker<'_>> {
+    let context = get();
+    // SAFETY: valid by the invariant; the caller's thread cannot leave that scope before it
+    // returns to where it was entered, which is below on the stack.
+    if let Some(worker) = unsafe { context.worker.cast::<Worker<'_>>().as_ref() } {
+        return ptr::eq(Arc::as_ptr(worker.shared), shared).then_some(worker);
+    }
+    if context.guest.is_null() { None } else { become_guest(context, shared) }
+}
+
+#[cold]
+fn become_guest(context: Context, shared: &Shared) -> Option<&Worker<'_>> {
+    // SAFETY: as in `worker_of`.
+    let guest = unsafe { context.guest.cast::<Guest<'_>>().as_ref() }?;
+    if ptr::eq(Arc::as_ptr(guest.shared), shared) { guest.attach() } else { None }
+}
+
+/// The current guest has left its runtime, for good.
+pub(crate) fn forget_member() {
+    let mut context = get();
+    context.worker = ptr::null();
+    context.guest = ptr::null();
+    set(context);
+    time_scope(&context);
+}
+
+/// The member that this thread is, of whatever runtime.
+pub(crate) fn current_worker<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
+    // SAFETY: valid by the invariant, while `f` runs in that scope.
+    f(unsafe { get().worker.as_ref() })
+}
+
+/// True if this thread is a member of `shared`.
+pub(crate) fn is_member_of(shared: &Shared) -> bool {
+    current_worker(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared, shared)))
+}
+
+/// As [`current_worker`], but a thread in `block_on` becomes a member first.
+pub(crate) fn current_member<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
+    let context = get();
+    // SAFETY: valid by the invariant.
+    if let (true, Some(guest)) = (context.worker.is_null(), unsafe { context.guest.as_ref() }) {
+        guest.attach();
+    }
+    current_worker(f)
+}
+
+/// Calls `f` with the current runtime's scheduler.
+#[inline]
+pub(crate) fn try_with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
+    // SAFETY: valid by the invariant, while `f` runs in that scope.
+    unsafe { get().runtime.as_ref() }.map(f)
+}
+
+/// Calls `f` with the current runtime's scheduler.
+///
+/// # Panics
+/// If there is none.
+#[inline]
+#[track_caller]
+pub(crate) fn with_runtime<R>(caller: &'static str, f: impl FnOnce(&Shared) -> R) -> R {
+    // SAFETY: valid by the invariant, while `f` runs in that scope.
+    match unsafe { get().runtime.as_ref() } {
+        Some(runtime) => f(runtime),
+        None => no_runtime(caller),
+    }
+}
+
+/// Calls `f` with the current runtime's driver.
+///
+/// # Panics
+/// If there is none.
+#[inline]
+#[track_caller]
+pub(crate) fn with_driver<R>(caller: &'static str, f: impl FnOnce(&driver::Handle) -> R) -> R {
+    with_runtime(caller, |runtime| f(&runtime.driver_handle))
+}
+
+#[cold]
+#[track_caller]
+fn no_runtime(caller: &'static str) -> ! {
+    panic!(
+        "`{caller}` needs a Volt runtime: call it inside `block_on`, a spawned task, or under \
+         `Handle::enter`"
+    )
+}
+
+/// Makes a runtime the current one until it is dropped. From `Runtime::enter` and `Handle::enter`.
+///
+/// Guards are dropped in the reverse order of their making.
+#[must_use = "the runtime is the current one only as long as the guard exists"]
+pub struct EnterGuard<'a> {
+    /// Owned; kept for ever if the guard is forgotten.
+    runtime: *const Shared,
+    previous: *const Shared,
+    /// Its number, which no other guard of the thread ever has, and that of the one before.
+    number: u64,
+    before: u64,
+    _handle: PhantomData<&'a super::Handle>,
+}
+
+impl EnterGuard<'_> {
+    pub(crate) fn new(runtime: Arc<Shared>) -> Self {
+        let mut context = get();
+        let (previous, before) = (context.runtime, context.guard);
+        let number = GUARDS.with(|guards| {
+            guards.set(guards.get() + 1);
+            guards.get()
+        });
+        context.runtime = Arc::into_raw(runtime);
+        context.guard = number;
+        set(context);
+        time_scope(&context);
+        Self { runtime: context.runtime, previous, number, before, _handle: PhantomData }
+    }
+}
+
+impl Drop for EnterGuard<'_> {
+    #[track_caller]
+    fn drop(&mut self) {
+        let mut context = get();
+        if context.guard != self.number {
+            // The count stays: another guard, or this thread, still has the pointer.
+            assert!(
+                std::thread::panicking(),
+                "`EnterGuard`s must be dropped in the reverse order of their making, and where \
+                 they were made"
+            );
+            return;
+        }
+        context.guard = self.before;
+        context.runtime = self.previous;
+        set(context);
+        time_scope(&context);
+        // SAFETY: the count that `new` kept; the pointer is gone from the context.
+        drop(unsafe { Arc::from_raw(self.runtime) });
+    }
+}
+
+impl std::fmt::Debug for EnterGuard<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EnterGuard").finish_non_exhaustive()
+    }
+}
+
+/// A thread's own place to sleep, and its waker.
+struct Place {
+    park: Arc<Park>,
+    waker: Waker,
+    /// A `block_on` of this thread uses it.
+    taken: Cell<bool>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let park = Arc::new(Park::new());
+        let waker = Park::waker(&park);
+        Self { park, waker, taken: Cell::new(false) }
+    }
+}
+
+#[cfg(not(volt_loom))]
+std::thread_local! {
+    static PLACE: OnceCell<Place> = const { OnceCell::new() };
+}
+#[cfg(volt_loom)]
+volt_sync::internal::primitive::thread_local! {
+    static PLACE: OnceCell<Place> = OnceCell::new();
+}
+
+/// Calls `f` with a place to sleep that nobody else on this thread uses, and its waker.
+#[inline]
+pub(crate) fn with_place<R>(f: impl FnOnce(&Arc<Park>, &Waker) -> R) -> R {
+    struct Free<'a>(&'a Cell<bool>);
+    impl Drop for Free<'_> {
+        fn drop(&mut self) {
+            self.0.set(false);
+        }
+    }
+    let mut f = Some(f);
+    let result = PLACE.try_with(|place| {
+        let place = place.get_or_init(Place::new);
+        if place.taken.replace(true) {
+            return None;
+        }
+        let _free = Free(&place.taken);
+        f.take().map(|f| f(&place.park, &place.waker))
+    });
+    if let Ok(Some(result)) = result {
+        return result;
+    }
+    // Nested, or the thread is ending.
+    let place = Place::new();
+    let f = f.take().expect("not called above");
+    f(&place.park, &place.waker)
+}

@@ -1,0 +1,145 @@
+//! What waits for the outside world: the reactor and the timers of one runtime.
+//!
+//! The [`Driver`] is the part that one member at a time has (`scheduler/idle.rs` says who); the
+//! [`Handle`] is everybody's.
+
+use std::io;
+use std::time::Duration;
+
+use crate::reactor;
+use crate::time::{Clock, Timers};
+
+#[cfg(not(volt_loom))]
+use crate::reactor::Reactor;
+
+/// A function without arguments, for the blocking pool.
+type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
+
+/// The part of the driver that all threads share.
+pub(crate) struct Handle {
+    pub(crate) reactor: reactor::Handle,
+    pub(crate) timers: Timers,
+    pub(crate) clock: Clock,
+    #[cfg(volt_loom)]
+    bell: volt_sync::internal::Parker,
+}
+
+/// The part that waits.
+pub(crate) struct Driver {
+    #[cfg(not(volt_loom))]
+    reactor: Reactor,
+}
+
+impl Driver {
+    /// A driver whose timers have a shard for each of `workers`.
+    ///
+    /// # Errors
+    /// If the operating system has no descriptors left.
+    pub(crate) fn new(workers: usize, clock: Clock) -> io::Result<(Self, Handle)> {
+        let (_reactor, handle) = reactor::Reactor::new()?;
+        let timers = Timers::new(workers + 1, clock.clone());
+        let unpark = handle.clone();
+        timers.set_unpark(move || unpark.unpark());
+        let handle = Handle {
+            reactor: handle,
+            timers,
+            clock,
+            #[cfg(volt_loom)]
+            bell: volt_sync::internal::Parker::new(),
+        };
+        let driver = Self {
+            #[cfg(not(volt_loom))]
+            reactor: _reactor,
+        };
+        Ok((driver, handle))
+    }
+
+    /// Waits for an event, a timer, an [`unpark`](Handle::unpark), or `limit`; wakes the tasks
+    /// concerned. `idle` tells whether there is still nothing to run: only then a paused clock
+    /// moves on.
+    ///
+    /// A descriptor that the operating system refuses to wait on is reported by a panic: no
+    /// runtime can go on without.
+    #[cfg(not(volt_loom))]
+    pub(crate) fn wait(
+        &mut self,
+        handle: &Handle,
+        limit: Option<Duration>,
+        idle: impl Fn() -> bool,
+    ) {
+        let next = handle.timers.prepare_wait();
+        let timeout = match (next, limit) {
+            (Some(next), Some(limit)) => Some(next.min(limit)),
+            (one, other) => one.or(other),
+        };
+        if timeout.is_some() {
+            crate::time::slack::sharpen();
+        }
+        let turned = self.reactor.turn(&handle.reactor, timeout);
+        handle.timers.end_wait();
+        let events = turned.expect("the reactor's descriptor is valid");
+        let fired = handle.timers.fire_due();
+        if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
+            handle.timers.auto_advance();
+        }
+    }
+
+    /// Loom has no operating system: the wait is for `unpark` only.
+    #[cfg(volt_loom)]
+    pub(crate) fn wait(
+        &mut self,
+        handle: &Handle,
+        _limit: Option<Duration>,
+        _idle: impl Fn() -> bool,
+    ) {
+        handle.bell.park();
+    }
+
+    /// Looks for events and timers without waiting.
+    pub(crate) fn look(&mut self, handle: &Handle) {
+        #[cfg(not(volt_loom))]
+        self.reactor
+            .turn(&handle.reactor, Some(Duration::ZERO))
+            .expect("the reactor's descriptor is valid");
+        handle.timers.fire_due();
+    }
+}
+
+impl Handle {
+    /// Ends the current wait in the driver, or the next.
+    pub(crate) fn unpark(&self) {
+        #[cfg(not(volt_loom))]
+        self.reactor.unpark();
+        #[cfg(volt_loom)]
+        self.bell.unpark();
+    }
+
+    /// What the blocking pool calls around its tasks: a paused clock does not advance meanwhile.
+    pub(crate) fn hold_clock(&self) -> Option<(Hook, Hook)> {
+        let (clock, held) = (self.clock.clone(), self.clock.clone());
+        let reactor = self.reactor.clone();
+        let release = move || {
+            clock.allow_auto_advance();
+            if clock.is_paused() {
+                reactor.unpark();
+            }
+        };
+        let hold: Hook = std::sync::Arc::new(move || held.inhibit_auto_advance());
+        self.clock.is_pausable().then(|| (hold, std::sync::Arc::new(release) as Hook))
+    }
+
+    /// Ends all waits of tasks: those for readiness with an error, those for timers with a panic.
+    pub(crate) fn shutdown(&self) {
+        self.reactor.shutdown();
+        self.timers.shutdown();
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("driver::Handle").field("reactor", &self.reactor).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;

@@ -1,0 +1,145 @@
+//! The handle of a runtime.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::future::Future;
+
+use volt_sync::internal::primitive::Arc;
+
+use super::context::{self, EnterGuard};
+use super::metrics::RuntimeMetrics;
+use super::scheduler::guest;
+use super::scheduler::shared::Shared;
+use crate::task::JoinHandle;
+
+/// A handle of a runtime: spawns on it from anywhere. Cheap to clone.
+///
+/// A handle does not keep the runtime from being shut down; tasks that are spawned after that are
+/// cancelled at once.
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// The kind of a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuntimeFlavor {
+    /// All tasks run on the thread that is in `block_on`.
+    CurrentThread,
+    /// The runtime has threads of its own.
+    MultiThread,
+}
+
+/// There is no current runtime. From [`Handle::try_current`].
+#[derive(Debug)]
+pub struct TryCurrentError(());
+
+impl TryCurrentError {
+    /// True if the thread is in no runtime.
+    #[allow(clippy::unused_self, reason = "as in Tokio, where there is another reason")]
+    pub fn is_missing_context(&self) -> bool {
+        true
+    }
+}
+
+impl fmt::Display for TryCurrentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no Volt runtime: this is neither inside `block_on` nor in a task")
+    }
+}
+
+impl std::error::Error for TryCurrentError {}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// The handle of the runtime that this thread is in.
+    ///
+    /// ```
+    /// use volt::runtime::Handle;
+    /// volt::run(async {
+    ///     let handle = Handle::current();
+    ///     let thread = std::thread::spawn(move || handle.block_on(async { 1 }));
+    ///     assert_eq!(thread.join().unwrap(), 1);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn current() -> Self {
+        context::with_runtime("Handle::current", |runtime| Self::new(runtime.to_arc()))
+    }
+
+    /// As [`current`](Self::current).
+    ///
+    /// # Errors
+    /// Outside of a runtime.
+    pub fn try_current() -> Result<Self, TryCurrentError> {
+        context::try_with_runtime(|runtime| Self::new(runtime.to_arc())).ok_or(TryCurrentError(()))
+    }
+
+    /// Spawns a task. It runs even if nobody awaits the result.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.shared.spawn(future)
+    }
+
+    /// Runs `closure` on a thread where it may block: as [`spawn_blocking`](super::spawn_blocking).
+    ///
+    /// # Panics
+    /// If no thread can be started, and there is none.
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, closure: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.shared.spawn_blocking(closure)
+    }
+
+    /// Runs `future` on this thread until it is ready: as
+    /// [`Runtime::block_on`](super::Runtime::block_on).
+    ///
+    /// If the runtime is shut down meanwhile, the future goes on alone; its timers and sockets fail.
+    ///
+    /// # Panics
+    /// If called where futures are polled, or if the future panics.
+    #[inline]
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        guest::block_on(&self.shared, future)
+    }
+
+    /// Makes this runtime the current one of the thread, until the guard is dropped.
+    pub fn enter(&self) -> EnterGuard<'_> {
+        EnterGuard::new(self.shared.clone())
+    }
+
+    /// The kind of the runtime.
+    pub fn runtime_flavor(&self) -> RuntimeFlavor {
+        if self.shared.is_current_thread() {
+            RuntimeFlavor::CurrentThread
+        } else {
+            RuntimeFlavor::MultiThread
+        }
+    }
+
+    /// Statistics.
+    pub fn metrics(&self) -> RuntimeMetrics {
+        RuntimeMetrics::new(self.shared.clone())
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").field("flavor", &self.runtime_flavor()).finish_non_exhaustive()
+    }
+}

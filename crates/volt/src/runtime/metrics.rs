@@ -1,0 +1,235 @@
+//! Statistics.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use volt_sync::internal::primitive::{Arc, AtomicU64};
+
+use super::scheduler::shared::Shared;
+
+/// A counter. Wraps around.
+#[derive(Debug)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Adds, by the only thread that does.
+    #[inline]
+    pub(crate) fn add(&self, by: u64) {
+        // ORD relaxed: a statistic with one writer.
+        self.0.store(self.0.load(Relaxed).wrapping_add(by), Relaxed);
+    }
+
+    /// Adds, by any thread.
+    #[inline]
+    pub(crate) fn add_shared(&self, by: u64) {
+        // ORD relaxed: a statistic.
+        self.0.fetch_add(by, Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // ORD relaxed: a statistic.
+        self.0.load(Relaxed)
+    }
+}
+
+/// What a member counts.
+#[derive(Debug)]
+pub(crate) struct SlotMetrics {
+    pub(crate) spawned: Counter,
+    pub(crate) steals: Counter,
+    pub(crate) stolen: Counter,
+    pub(crate) parks: Counter,
+    pub(crate) lifo_hits: Counter,
+    pub(crate) batch_fetches: Counter,
+}
+
+impl SlotMetrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            spawned: Counter::new(),
+            steals: Counter::new(),
+            stolen: Counter::new(),
+            parks: Counter::new(),
+            lifo_hits: Counter::new(),
+            batch_fetches: Counter::new(),
+        }
+    }
+}
+
+/// Statistics of a runtime, from [`Runtime::metrics`](super::Runtime::metrics) or
+/// [`Handle::metrics`](super::Handle::metrics).
+///
+/// Reading them costs the runtime nothing; each value is a snapshot of its own, and the counters
+/// never go back (they wrap around after 2^64). "Members" are the worker threads and the threads
+/// inside `block_on`, which run tasks too; `worker_*` methods take a worker's index, below
+/// [`num_workers`](Self::num_workers).
+///
+/// ```
+/// let runtime = volt::runtime::Runtime::new()?;
+/// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+/// assert_eq!(runtime.metrics().spawned_tasks_count(), 1);
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RuntimeMetrics {
+    shared: Arc<Shared>,
+}
+
+impl RuntimeMetrics {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    fn sum(&self, f: impl Fn(&SlotMetrics) -> &Counter) -> u64 {
+        self.shared.all_slots().map(|slot| f(&slot.metrics).get()).fold(0, u64::wrapping_add)
+    }
+
+    fn worker(&self, worker: usize) -> &SlotMetrics {
+        assert!(worker < self.shared.workers, "there are {} workers", self.shared.workers);
+        &self.shared.slot(worker).metrics
+    }
+
+    /// The number of worker threads; for a current-thread runtime 1: the thread in `block_on`.
+    pub fn num_workers(&self) -> usize {
+        self.shared.workers.max(1)
+    }
+
+    /// Tasks that were spawned and have not completed.
+    pub fn num_alive_tasks(&self) -> usize {
+        self.shared.alive_tasks()
+    }
+
+    /// Threads of `spawn_blocking`.
+    pub fn num_blocking_threads(&self) -> usize {
+        self.shared.blocking.metrics().0
+    }
+
+    /// Threads of `spawn_blocking` that have nothing to do.
+    pub fn num_idle_blocking_threads(&self) -> usize {
+        self.shared.blocking.metrics().1
+    }
+
+    /// Closures of `spawn_blocking` that wait for a thread.
+    pub fn blocking_queue_depth(&self) -> usize {
+        self.shared.blocking.metrics().2
+    }
+
+    /// Tasks in the queue for tasks that were woken or spawned by other threads.
+    pub fn global_queue_depth(&self) -> usize {
+        self.shared.injector_len()
+    }
+
+    /// Tasks ever spawned.
+    pub fn spawned_tasks_count(&self) -> u64 {
+        self.sum(|slot| &slot.spawned).wrapping_add(self.shared.spawned_outside.get())
+    }
+
+    /// Tasks that were spawned or woken by threads that are no members.
+    pub fn remote_schedule_count(&self) -> u64 {
+        self.shared.remote.get()
+    }
+
+    /// Polls ever done, of tasks and of the futures of `block_on`.
+    pub fn polls_count(&self) -> u64 {
+        self.shared.all_slots().map(|slot| slot.polls()).fold(0, u64::wrapping_add)
+    }
+
+    /// Tasks taken from other members' queues.
+    pub fn stolen_tasks_count(&self) -> u64 {
+        self.sum(|slot| &slot.stolen)
+    }
+
+    /// How often members went to sleep.
+    pub fn parks_count(&self) -> u64 {
+        self.sum(|slot| &slot.parks)
+    }
+
+    /// Polls of the task that was made runnable last.
+    pub fn lifo_hits_count(&self) -> u64 {
+        self.sum(|slot| &slot.lifo_hits)
+    }
+
+    /// Batches taken from the global queue.
+    pub fn batch_fetches_count(&self) -> u64 {
+        self.sum(|slot| &slot.batch_fetches)
+    }
+
+    /// Polls that were seen to take longer than a millisecond while other members were idle.
+    pub fn slow_polls_count(&self) -> u64 {
+        self.shared.slow_polls.get()
+    }
+
+    /// How often the driver was asked for events or waited in.
+    pub fn driver_wakeups_count(&self) -> u64 {
+        self.shared.driver_turns.get()
+    }
+
+    /// Polls done by `worker`.
+    ///
+    /// # Panics
+    /// As all `worker_*` methods: if there is no such worker.
+    pub fn worker_poll_count(&self, worker: usize) -> u64 {
+        let _ = self.worker(worker);
+        self.shared.slot(worker).polls()
+    }
+
+    /// Tasks that `worker` took from other members' queues.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_stolen_tasks_count(&self, worker: usize) -> u64 {
+        self.worker(worker).stolen.get()
+    }
+
+    /// How often `worker` found something in another member's queue.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_steal_operations(&self, worker: usize) -> u64 {
+        self.worker(worker).steals.get()
+    }
+
+    /// How often `worker` went to sleep.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_park_count(&self, worker: usize) -> u64 {
+        self.worker(worker).parks.get()
+    }
+
+    /// Tasks that were spawned by tasks on `worker`.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_local_spawn_count(&self, worker: usize) -> u64 {
+        self.worker(worker).spawned.get()
+    }
+
+    /// Polls by `worker` of the task that was made runnable last.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_lifo_hits_count(&self, worker: usize) -> u64 {
+        self.worker(worker).lifo_hits.get()
+    }
+
+    /// Batches that `worker` took from the global queue.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_batch_fetches_count(&self, worker: usize) -> u64 {
+        self.worker(worker).batch_fetches.get()
+    }
+
+    /// Tasks in the queues of `worker`.
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
+        let _ = self.worker(worker);
+        self.shared.slot(worker).depth()
+    }
+}

@@ -1,0 +1,18 @@
+//! The scheduler. `idle.rs` has its vocabulary and the protocol; `worker.rs` the loop; `shared.rs`
+//! the way of a task into it.
+
+pub(crate) mod guest;
+pub(crate) mod idle;
+mod injector;
+mod lifo;
+pub(crate) mod park;
+mod quick;
+mod registry;
+mod ring;
+pub(crate) mod shared;
+#[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
+pub(crate) mod sim;
+mod sleep;
+mod stall;
+pub(crate) mod threads;
+pub(crate) mod worker;

@@ -1,0 +1,364 @@
+//! Threads that wait for a future of their own: `block_on`, and the blocking `join`.
+//!
+//! A thread in `block_on` is a member of the scheduler (a *guest*) while its future is pending: it
+//! has a slot with queues from which others may steal, runs tasks, and parks like a worker. What
+//! its future spawns goes to its own LIFO slot, so that spawning and awaiting needs no second
+//! thread. It becomes one when its future spawns or is pending for the first time; a future that
+//! is ready at once costs nothing of this.
+//!
+//! A guest that leaves puts its tasks into the injector, and passes on the notification that it may
+//! have consumed. Its place to sleep may be looked at by whoever has cleared its parked bit, until
+//! that one's token has come: a guest leaves only while it runs, when its bit is clear and no token
+//! is under way (`idle.rs`, invariant 2).
+//!
+//! A current-thread runtime has no workers and one place for a guest: the thread in `block_on` is
+//! the runtime. Other threads in `block_on` poll their own future only, and take the place when it
+//! becomes free.
+//!
+//! Hazards, which are in the documentation of the calls: while the guest runs a task, its own
+//! future waits; a task that blocks in `join` may find itself below a helped task on the stack,
+//! and cannot go on before that one returns.
+//!
+//! | Edge  | Release side           | Acquire side                        | Carries | Model |
+//! |-------|------------------------|-------------------------------------|---------|-------|
+//! | [GU1] | `Shared::attach_guest`, `Shared::detach_guest` | `Shared::unpark`, `Shared::used_slots`, `Shared::attach_guest` | the slot of a guest, and its place to sleep | `guest_leaves_while_others_push` |
+
+use std::cell::{Cell, OnceCell};
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::ptr::{self, NonNull};
+use std::sync::PoisonError;
+use std::task::{Context, Poll, Waker};
+
+use volt_sync::internal::primitive::Arc;
+
+use super::park::{Park, ROOT};
+use super::registry;
+use super::shared::Shared;
+use super::worker::{Step, Worker};
+use crate::runtime::context;
+use crate::task::{JoinError, JoinHandle};
+
+/// How many successful operations the future of `block_on` may do in one poll.
+const COOP_BUDGET: u32 = 128;
+/// Stack below which blocking joins do not help any more.
+const STACK_LIMIT: usize = 512 << 10;
+
+/// A thread in `block_on`.
+pub(crate) struct Guest<'r> {
+    pub(crate) shared: &'r Arc<Shared>,
+    park: &'r Arc<Park>,
+    /// It leaves tasks of unknown kinds to the workers.
+    choosy: bool,
+    worker: OnceCell<Worker<'r>>,
+    /// It was a member, and is no longer.
+    left: Cell<bool>,
+}
+
+impl<'r> Guest<'r> {
+    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
+        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
+    }
+
+    /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
+    pub(crate) fn attach(&self) -> Option<&Worker<'r>> {
+        if self.left.get() {
+            return None;
+        }
+        if let Some(worker) = self.worker.get() {
+            return Some(worker);
+        }
+        let index = self.shared.attach_guest(self.park)?;
+        // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
+        unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
+        let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
+        worker.choosy.set(self.choosy && !self.shared.is_current_thread());
+        context::set_worker(worker);
+        Some(worker)
+    }
+
+    /// Polls the future of this thread until it is ready, and runs tasks in between.
+    fn run<T>(&self, mut poll: impl FnMut() -> Option<T>) -> T {
+        loop {
+            match self.attach() {
+                // The future was polled just now: one that wakes itself goes behind the tasks.
+                Some(worker) => match worker.run_until(&mut poll, true) {
+                    Some(output) => return output,
+                    None => {
+                        // The runtime shuts down: only the future is left.
+                        context::forget_member();
+                        self.leave();
+                        // A wake-up may have been noticed, but not acted on.
+                        if let Some(output) = poll() {
+                            return output;
+                        }
+                    }
+                },
+                None => {
+                    if let Some(output) = self.wait_without_place(&mut poll) {
+                        return output;
+                    }
+                }
+            }
+        }
+    }
+
+    /// No room: sleeps until the future was woken, or there may be room.
+    fn wait_without_place<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        if self.shared.is_current_thread() && !self.left.get() {
+            let mut waiting =
+                self.shared.waiting_guests.lock().unwrap_or_else(PoisonError::into_inner);
+            // It may be there since its future was woken last.
+            if !waiting.iter().any(|park| Arc::ptr_eq(park, self.park)) {
+                waiting.push(self.park.clone());
+            }
+            drop(waiting);
+            // The place may have become free before we were on the list.
+            if self.attach().is_some() {
+                return None;
+            }
+        }
+        while self.park.sleep(None) & ROOT == 0 {}
+        poll()
+    }
+
+    /// Leaves the members.
+    fn leave(&self) {
+        if self.left.replace(true) {
+            return;
+        }
+        let Some(worker) = self.worker.get() else { return };
+        worker.leave();
+        // SAFETY: no pointer, no obligation.
+        unsafe { self.park.set_driver(None) };
+        crate::time::slack::restore();
+        if self.shared.is_current_thread() && self.shared.is_shut_down() {
+            // Perhaps by a task on this thread, which could not wait for itself.
+            let _entered = context::EnterGuard::new(self.shared.clone());
+            self.shared.shut_down_current_thread();
+        }
+    }
+}
+
+impl Drop for Guest<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.worker.get().is_some() {
+            self.leave();
+        }
+    }
+}
+
+impl Worker<'_> {
+    /// Polls with `poll` whenever this thread's ROOT reason is given, and runs tasks in between.
+    /// None if the runtime shuts down, or another thread has become this worker.
+    fn run_until<T>(&self, poll: &mut impl FnMut() -> Option<T>, tasks_first: bool) -> Option<T> {
+        struct Leave<'a, 'r>(&'a Worker<'r>);
+        impl Drop for Leave<'_, '_> {
+            fn drop(&mut self) {
+                let roots = self.0.roots.get() - 1;
+                self.0.roots.set(roots);
+                // What woke this one may have been meant for another, further down on the stack.
+                self.0.root.set(roots > 0);
+            }
+        }
+        self.roots.set(self.roots.get() + 1);
+        let _leave = Leave(self);
+        if tasks_first && matches!(self.step_after_root(), Step::Exit) {
+            return None;
+        }
+        self.run_until_woken(poll)
+    }
+
+    fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        loop {
+            if self.is_running() && self.take_root() {
+                self.end_search();
+                self.be_open();
+                self.count_poll();
+                if let Some(output) = poll() {
+                    return Some(output);
+                }
+                if let Step::Exit = self.step_after_root() {
+                    return None;
+                }
+                continue;
+            }
+            match self.step() {
+                Step::Continue => {}
+                Step::Wait => self.wait(),
+                Step::Exit => return None,
+            }
+        }
+    }
+
+    /// A guest that runs stops being a member.
+    fn leave(&self) {
+        let any = self.give_up_tasks();
+        self.end_search();
+        let left_alone = self.shared.detach_guest(self.index);
+        if any || left_alone {
+            self.shared.notify();
+        }
+        if self.shared.is_shut_down() {
+            self.shared.wake_all();
+        }
+        if self.shared.is_current_thread() {
+            self.shared.wake_waiting_guests();
+        }
+    }
+}
+
+/// Polls with the budget of a task.
+fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+    let mut cx = Context::from_waker(waker);
+    volt_sync::coop::with_budget(Some(COOP_BUDGET), || future.poll(&mut cx))
+}
+
+/// Blocks the thread until `future` is ready, and runs tasks meanwhile.
+///
+/// # Panics
+/// If the thread polls futures already, or `future` panics.
+#[track_caller]
+pub(crate) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    // Not in a closure: the panic names our caller.
+    context::assert_may_block();
+    block_on_as(shared, future, true)
+}
+
+/// Blocks a thread that is no member in a join: it becomes a guest that helps with anything.
+pub(crate) fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    block_on_as(shared, future, false)
+}
+
+#[inline]
+fn block_on_as<F: Future>(shared: &Arc<Shared>, future: F, choosy: bool) -> F::Output {
+    context::with_place(|park, waker| {
+        let guest = Guest::new(shared, park, choosy);
+        context::with_guest(&guest, || {
+            let mut future = pin!(future);
+            match poll_once(future.as_mut(), waker) {
+                Poll::Ready(output) => output,
+                Poll::Pending => guest.run(|| match poll_once(future.as_mut(), waker) {
+                    Poll::Ready(output) => Some(output),
+                    Poll::Pending => None,
+                }),
+            }
+        })
+    })
+}
+
+/// Blocks the thread until the task of `handle` has completed. A member of a runtime runs tasks
+/// meanwhile, on top of the one that it is running, and that very task first if it has it. A thread
+/// that is no member becomes a guest of the task's runtime.
+///
+/// # Panics
+/// If such calls are nested too deeply on the thread of a current-thread runtime, where nobody else
+/// could run what they wait for.
+pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
+    if !context::in_async() {
+        if let Some(runtime) = registry::find(handle.scheduler()) {
+            return join_outside(&runtime, handle);
+        }
+    }
+    let target = handle.target();
+    let mut handle = pin!(handle);
+    let helped = context::current_member(|worker| {
+        let worker = worker?;
+        let waker = Park::waker(worker.park);
+        if let Poll::Ready(output) = poll_once(handle.as_mut(), &waker) {
+            return Some(output);
+        }
+        if worker.stack_is_used_up() {
+            assert!(
+                !worker.shared.is_current_thread(),
+                "blocking joins are nested too deeply: use `.await`"
+            );
+            worker.hand_over();
+            return None;
+        }
+        if let Some(task) = target.and_then(|target| worker.take_own(target)) {
+            worker.run_now(task);
+        }
+        // Whoever blocks in a join would rather help with anything than wait for nothing.
+        let choosy = worker.choosy.replace(false);
+        let mut poll = || match poll_once(handle.as_mut(), &waker) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        };
+        let output = worker.run_until(&mut poll, false);
+        // The task below goes on, and may take long.
+        worker.flush_yielded();
+        worker.choosy.set(choosy);
+        output
+    });
+    match helped {
+        Some(output) => output,
+        None => context::outside_async(|| wait_only(handle)),
+    }
+}
+
+impl Worker<'_> {
+    /// True if tasks that are run on top of this call could need more stack than there is.
+    fn stack_is_used_up(&self) -> bool {
+        let limit = match self.shared.config.thread_stack_size {
+            Some(size) => (size / 4).min(STACK_LIMIT),
+            None => STACK_LIMIT,
+        };
+        let here = 0_u8;
+        // The worker is where its thread's stack begins, or the call of `block_on`.
+        ptr::from_ref(self).addr().abs_diff(ptr::from_ref(&here).addr()) > limit
+    }
+}
+
+/// Waits for `future` without running anything else.
+fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+    context::with_place(|park, waker| {
+        loop {
+            if let Poll::Ready(output) = poll_once(future.as_mut(), waker) {
+                return output;
+            }
+            while park.sleep(None) & ROOT == 0 {}
+        }
+    })
+}
+
+/// Runs `f`, which may block, while another thread goes on as this worker.
+///
+/// # Panics
+/// On the thread of a current-thread runtime.
+#[track_caller]
+pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
+    let is_current_thread =
+        context::current_worker(|worker| worker.is_some_and(|w| w.shared.is_current_thread()));
+    assert!(
+        !is_current_thread,
+        "`block_in_place` needs a multi-thread runtime: the thread of a current-thread runtime has \
+         nobody to hand its tasks to"
+    );
+    context::current_worker(|worker| {
+        if let Some(worker) = worker {
+            worker.hand_over();
+        }
+    });
+    context::outside_async(f)
+}
+
+impl Worker<'_> {
+    /// Leaves this member's tasks to others. A worker gets a new thread; a guest only gives up what
+    /// is in its queues.
+    fn hand_over(&self) {
+        // The new thread gets what is in the slot, and this is not.
+        self.flush_yielded();
+        if self.index < self.shared.workers
+            && crate::runtime::start_worker(self.shared, self.index).is_ok()
+        {
+            self.handed_over.set(true);
+            context::set_worker(ptr::null());
+            return;
+        }
+        if self.give_up_tasks() {
+            self.shared.notify();
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Where one thread sleeps: on its futex, or in the driver.
+//!
+//! Purpose: the `Parker` of `volt-sync` with two more things to know: why the thread was woken,
+//! and whether it sleeps in the driver, whom only the reactor's own wake-up gets out.
+//!
+//! State: one word of reasons and the way of sleeping.
+//!
+//! | Bit     | Set by                   | Cleared by   | Means                                      |
+//! |---------|--------------------------|--------------|--------------------------------------------|
+//! | CLAIMED | whoever cleared the thread's parked bit (`idle.rs`) | `take` | it is counted as a searcher  |
+//! | ROOT    | the waker of the future that the thread polls itself | `take` | poll that future          |
+//! | FUTEX   | `sleep`                  | `take`       | asleep on the word                         |
+//! | DRIVER  | `enter_driver`           | `take`       | asleep in the driver                       |
+//!
+//! Invariants:
+//! 1. Only the thread itself sets FUTEX and DRIVER, and only while no reason is set.
+//! 2. A reason is cleared only by the thread's read-modify-write that reports it (finding K4: a
+//!    plain store could erase a reason that it never saw).
+//! 3. `driver` points to a live driver handle, or is None; it changes only under its lock.
+//!
+//! | Edge  | Release side   | Acquire side | Carries                   | Model |
+//! |-------|----------------|--------------|---------------------------|-------|
+//! | [SP1] | `Park::unpark` | `Park::take` | what the waker did before | `unpark_against_sleep` |
+//!
+//! Progress: the word is compared by the futex itself, so a reason that is set before the thread
+//! sleeps keeps it awake; one that is set later finds FUTEX or DRIVER and wakes it.
+//!
+//! Cost: unpark 1 RMW, and a system call only if the thread sleeps; `take` with nothing to take a
+//! load.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::task::{RawWaker, RawWakerVTable, Waker};
+use std::time::Duration;
+
+use volt_sync::internal::primitive::{Arc, Futex, Mutex};
+
+use crate::runtime::driver;
+
+/// Woken by a claim of the parked bit: the thread is counted as a searcher.
+pub(crate) const CLAIMED: u32 = 1;
+/// Woken by the waker of its own future.
+pub(crate) const ROOT: u32 = 2;
+const FUTEX: u32 = 4;
+const DRIVER: u32 = 8;
+const REASONS: u32 = CLAIMED | ROOT;
+
+/// One thread's place to sleep.
+pub(crate) struct Park {
+    state: Futex,
+    /// The driver that the thread may be sleeping in, for its own waker, which can outlive it.
+    driver: Mutex<Option<NonNull<driver::Handle>>>,
+}
+
+// SAFETY: `driver` is shared with other threads, and driver handles are `Sync`.
+unsafe impl Send for Park {}
+// SAFETY: the pointer is accessed under the lock, and its target is for sharing.
+unsafe impl Sync for Park {}
+
+impl Park {
+    pub(crate) fn new() -> Self {
+        Self { state: Futex::new(0), driver: Mutex::new(None) }
+    }
+
+    /// Names the driver in which the thread may sleep from now on.
+    ///
+    /// # Safety
+    /// `driver` stays alive until it is replaced.
+    pub(crate) unsafe fn set_driver(&self, driver: Option<NonNull<driver::Handle>>) {
+        *self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = driver;
+    }
+
+    /// Gives the thread a reason to be awake, and wakes it.
+    #[inline]
+    pub(crate) fn unpark(&self, reason: u32) {
+        let state: *const Futex = &raw const self.state;
+        // ORD[SP1] release: everything before this call happens before the `take` that reports it.
+        let previous = self.state.word().fetch_or(reason, Release);
+        if previous & REASONS == 0 && previous & (FUTEX | DRIVER) != 0 {
+            self.wake(state, previous);
+        }
+    }
+
+    #[cold]
+    fn wake(&self, state: *const Futex, previous: u32) {
+        if previous & FUTEX != 0 {
+            Futex::wake(state, 1);
+            return;
+        }
+        let driver = self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(driver) = *driver {
+            // SAFETY: it is replaced, under the lock that we hold, before it is freed.
+            unsafe { driver.as_ref() }.unpark();
+        }
+    }
+
+    /// Takes the reasons that have been given.
+    #[inline]
+    pub(crate) fn take(&self) -> u32 {
+        // ORD relaxed: a look; what it announces is taken below.
+        if self.state.word().load(Relaxed) == 0 {
+            return 0;
+        }
+        // ORD[SP1] acquire: what the waker did before.
+        self.state.word().swap(0, Acquire) & REASONS
+    }
+
+    /// True if a reason has been given.
+    #[inline]
+    pub(crate) fn is_notified(&self) -> bool {
+        // ORD relaxed: a look; `take` acquires.
+        self.state.word().load(Relaxed) & REASONS != 0
+    }
+
+    /// Sleeps on the futex until there is a reason, at most for `timeout`. Returns the reasons:
+    /// none after the timeout, or by chance.
+    pub(crate) fn sleep(&self, timeout: Option<Duration>) -> u32 {
+        // ORD relaxed: entering the sleep carries nothing.
+        if self.state.word().compare_exchange(0, FUTEX, Relaxed, Relaxed).is_ok() {
+            self.state.wait(FUTEX, timeout);
+        }
+        self.take()
+    }
+
+    /// Announces that the thread is about to sleep in the driver. False if there is a reason not to.
+    pub(crate) fn enter_driver(&self) -> bool {
+        // ORD relaxed: entering the sleep carries nothing.
+        self.state.word().compare_exchange(0, DRIVER, Relaxed, Relaxed).is_ok()
+    }
+
+    /// A waker that gives `park` the reason ROOT.
+    pub(crate) fn waker(park: &Arc<Self>) -> Waker {
+        let park = Arc::into_raw(park.clone());
+        // SAFETY: the functions of the table treat the pointer as a counted `Arc<Park>`, are
+        // thread-safe, and the count is the one that `into_raw` gave up.
+        unsafe { Waker::from_raw(RawWaker::new(park.cast(), &VTABLE)) }
+    }
+}
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, release);
+
+unsafe fn clone(park: *const ()) -> RawWaker {
+    // SAFETY: the waker holds a count.
+    unsafe { Arc::increment_strong_count(park.cast::<Park>()) };
+    RawWaker::new(park, &VTABLE)
+}
+
+unsafe fn wake(park: *const ()) {
+    // SAFETY: the waker, which is consumed, holds a count.
+    let park = unsafe { Arc::from_raw(park.cast::<Park>()) };
+    park.unpark(ROOT);
+}
+
+unsafe fn wake_by_ref(park: *const ()) {
+    // SAFETY: the waker holds a count while this runs.
+    let park = unsafe { &*park.cast::<Park>() };
+    park.unpark(ROOT);
+}
+
+unsafe fn release(park: *const ()) {
+    // SAFETY: the waker, which is consumed, holds a count.
+    drop(unsafe { Arc::from_raw(park.cast::<Park>()) });
+}
+
+impl std::fmt::Debug for Park {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Park").field("state", self.state.word()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,57 @@
+//! Which kinds of tasks are known to poll quickly.
+//!
+//! Purpose: a thread in `block_on` runs tasks while its own future waits. A task that computes for
+//! long, or never yields, would hold that future up, which on a worker thread it would not. So such
+//! a guest runs only tasks of a kind (a type of future) that a worker has seen to return from a
+//! poll quickly, and leaves the others to the workers. A kind that is caught in a slow poll is
+//! forgotten.
+//!
+//! Rejected: timing every poll (two looks at the clock, more than many polls take): a known kind
+//! costs one load.
+//!
+//! State: a table of the kinds' keys, each at the place of its hash; what collides is forgotten.
+//! All hints, so all accesses are relaxed.
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use volt_sync::internal::primitive::AtomicUsize;
+
+const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
+
+/// A first poll that takes longer is not quick.
+pub(super) const QUICK_NS: u64 = 50_000;
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Quick([AtomicUsize; PLACES]);
+
+impl Quick {
+    pub(super) fn new() -> Self {
+        Self(std::array::from_fn(|_| AtomicUsize::new(0)))
+    }
+
+    #[inline]
+    fn place(&self, key: usize) -> &AtomicUsize {
+        // Keys are addresses of tables of several words.
+        &self.0[(key >> 4 ^ key >> 12) % PLACES]
+    }
+
+    #[inline]
+    pub(super) fn knows(&self, key: usize) -> bool {
+        // ORD relaxed: a hint.
+        self.place(key).load(Relaxed) == key
+    }
+
+    pub(super) fn learn(&self, key: usize) {
+        // ORD relaxed: a hint.
+        self.place(key).store(key, Relaxed);
+    }
+
+    pub(super) fn forget(&self, key: usize) {
+        if self.knows(key) {
+            // ORD relaxed: a hint.
+            self.place(key).store(0, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,568 @@
+//! What the members of one runtime share, and how tasks reach them.
+//!
+//! Architecture invariants: a task knows its scheduler by an uncounted pointer; `Shared` lives
+//! until its owned list is closed and empty (`Shared::shut_down` waits for that). A thread that
+//! does not keep `Shared` alive takes a count before it hands a task over, because that task may
+//! complete, the runtime end, and the memory go, while the thread still looks for somebody to wake.
+//!
+//! | Edge  | Release side                  | Acquire side         | Carries | Model |
+//! |-------|-------------------------------|----------------------|---------|-------|
+//! | [SD1] | `Shared::begin_shutdown`      | `Shared::is_shut_down` | nothing but itself; SeqCst, as [IS1] with [ID1]: a member that parks sees it, or is woken | `outside_spawn_against_parking` |
+//! | [SD2] | `Shared::shut_down`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | `shutdown_against_spawn` |
+
+use std::future::Future;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+use volt_sync::internal::CachePadded;
+use volt_sync::internal::primitive::{
+    Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
+};
+
+use super::idle::Idle;
+use super::injector::{Chain, Injector, Linked};
+use super::lifo::Lifo;
+use super::park::{CLAIMED, Park, ROOT};
+use super::quick::Quick;
+use super::registry;
+use super::ring::{Pushed, Ring};
+use super::threads::Threads;
+use crate::runtime::blocking::{self, Pool};
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::{self, Driver};
+use crate::runtime::metrics::{Counter, SlotMetrics};
+use crate::task::{Header, JoinHandle, Notified, OwnedTasks, Schedule};
+
+/// Places in a worker's ring.
+const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
+/// Places for the tasks that a worker fetched from the injector in one batch.
+const BATCH: usize = if cfg!(volt_loom) { 4 } else { 32 };
+/// Threads that can be guests (inside `block_on`) of one multi-thread runtime at once.
+const GUESTS: usize = if cfg!(volt_loom) { 1 } else { 16 };
+
+// SAFETY: the link is a cell of the header, that `Notified`'s holder has to itself.
+unsafe impl Linked for Header {
+    #[inline]
+    unsafe fn next(node: NonNull<Self>) -> Option<NonNull<Self>> {
+        // SAFETY: the caller has the task's `Notified`.
+        unsafe { Self::queue_next(node) }
+    }
+
+    #[inline]
+    unsafe fn set_next(node: NonNull<Self>, next: Option<NonNull<Self>>) {
+        // SAFETY: the caller has the task's `Notified`.
+        unsafe { Self::set_queue_next(node, next) };
+    }
+}
+
+/// The part of a member that others see.
+pub(crate) struct Slot {
+    pub(super) lifo: Lifo<Header>,
+    /// Counts the polls: a member whose count stands still is in a long poll (`stall.rs`).
+    pub(super) polls: AtomicU64,
+    /// The kind of the task that is being polled.
+    pub(super) kind: AtomicUsize,
+    pub(super) ring: Ring<Header, RING>,
+    pub(super) batch: Ring<Header, BATCH>,
+    /// Where the member sleeps. A guest's is its own; see `guest.rs` for who may look.
+    pub(super) park: AtomicPtr<Park>,
+    pub(crate) metrics: SlotMetrics,
+    pub(super) watched: super::stall::Watched,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            lifo: Lifo::new(),
+            polls: AtomicU64::new(0),
+            kind: AtomicUsize::new(0),
+            ring: Ring::new(),
+            batch: Ring::new(),
+            park: AtomicPtr::new(ptr::null_mut()),
+            metrics: SlotMetrics::new(),
+            watched: super::stall::Watched::new(),
+        }
+    }
+
+    /// True if a thief would find something. The LIFO slot does not count: its owner takes it next.
+    #[inline]
+    fn has_work(&self) -> bool {
+        !self.ring.is_empty() || !self.batch.is_empty()
+    }
+
+    /// Polls so far.
+    pub(crate) fn polls(&self) -> u64 {
+        // ORD relaxed: a statistic.
+        self.polls.load(Relaxed)
+    }
+
+    /// Tasks in the queues, as a snapshot.
+    pub(crate) fn depth(&self) -> usize {
+        self.ring.len() + self.batch.len() + usize::from(!self.lifo.is_empty())
+    }
+
+    /// Takes a task, from wherever. For shutdown.
+    fn pop_any(&self) -> Option<NonNull<Header>> {
+        self.lifo.take().or_else(|| self.ring.pop()).or_else(|| self.batch.pop())
+    }
+}
+
+/// The scheduler.
+pub(crate) struct Shared {
+    /// This object, with the provenance of the whole allocation. Null before `Shared::new` ends.
+    me: AtomicPtr<Shared>,
+    pub(crate) config: Config,
+    pub(super) slots: Box<[CachePadded<Slot>]>,
+    /// The members `0..workers` are threads of the runtime, the others guests.
+    pub(crate) workers: usize,
+    /// Bit `i`: the guest `workers + i` is there.
+    guests: AtomicU64,
+    /// Threads in `block_on` that wait for a guest's place, in a current-thread runtime.
+    pub(super) waiting_guests: Mutex<Vec<Arc<Park>>>,
+    pub(super) injector: Injector<Header>,
+    pub(super) idle: Idle,
+    pub(super) quick: Quick,
+    owned: OwnedTasks,
+    driver: UnsafeCell<Driver>,
+    /// The index + 1 of a member that would rather wait in the driver itself. A hint.
+    driver_wish: AtomicUsize,
+    pub(crate) driver_handle: driver::Handle,
+    shutdown: AtomicBool,
+    /// Workers that have not begun to shut down.
+    workers_left: AtomicUsize,
+    pub(crate) threads: Arc<Threads>,
+    pub(crate) blocking: Pool,
+    pub(crate) remote: Counter,
+    pub(crate) spawned_outside: Counter,
+    pub(crate) slow_polls: Counter,
+    pub(crate) driver_turns: Counter,
+}
+
+// SAFETY: the driver is accessed by the member that `idle` names only (`Idle`, invariant 5);
+// everything else is for sharing.
+unsafe impl Send for Shared {}
+// SAFETY: shared access to the driver is by the one member that `idle` names.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// The scheduler of a runtime with `workers` worker threads, which the caller starts.
+    pub(crate) fn new(
+        config: Config,
+        workers: usize,
+        driver: Driver,
+        driver_handle: driver::Handle,
+    ) -> Arc<Self> {
+        let blocking = Pool::new(blocking::Config {
+            max_threads: config.max_blocking_threads,
+            keep_alive: config.thread_keep_alive,
+            stack_size: config.thread_stack_size,
+            thread_name: config.thread_name.clone(),
+            on_start: config.on_thread_start.clone(),
+            on_stop: config.on_thread_stop.clone(),
+            around_task: driver_handle.hold_clock(),
+            enter: None,
+        });
+        let guests = if workers == 0 { 1 } else { GUESTS };
+        let members = workers + guests;
+        let shared = Arc::new(Self {
+            me: AtomicPtr::new(ptr::null_mut()),
+            config,
+            slots: (0..members).map(|_| CachePadded::new(Slot::new())).collect(),
+            workers,
+            guests: AtomicU64::new(0),
+            waiting_guests: Mutex::new(Vec::new()),
+            injector: Injector::new(),
+            idle: Idle::new(members),
+            quick: Quick::new(),
+            owned: OwnedTasks::new(members),
+            driver: UnsafeCell::new(driver),
+            driver_wish: AtomicUsize::new(0),
+            driver_handle,
+            shutdown: AtomicBool::new(false),
+            workers_left: AtomicUsize::new(workers),
+            threads: Arc::new(Threads::new()),
+            blocking,
+            remote: Counter::new(),
+            spawned_outside: Counter::new(),
+            slow_polls: Counter::new(),
+            driver_turns: Counter::new(),
+        });
+        // ORD relaxed: before the scheduler is shared.
+        shared.me.store(Arc::as_ptr(&shared).cast_mut(), Relaxed);
+        for slot in &shared.slots[..workers] {
+            let park = Park::new();
+            // SAFETY: the scheduler outlives the threads that sleep here, and those that wake them.
+            unsafe { park.set_driver(Some(NonNull::from(&shared.driver_handle))) };
+            // ORD relaxed: before the scheduler is shared.
+            slot.park.store(Arc::into_raw(Arc::new(park)).cast_mut(), Relaxed);
+            shared.idle.attach();
+        }
+        registry::add(&shared);
+        shared
+    }
+
+    /// This scheduler, as tasks know it.
+    #[inline]
+    fn pointer(&self) -> NonNull<Self> {
+        // ORD relaxed: written before the scheduler was shared.
+        let me = self.me.load(Relaxed);
+        debug_assert!(!me.is_null());
+        // SAFETY: set by `new`.
+        unsafe { NonNull::new_unchecked(me) }
+    }
+
+    /// The count of the caller's, taken from a reference.
+    #[inline]
+    pub(crate) fn to_arc(&self) -> Arc<Self> {
+        let me = self.pointer().as_ptr();
+        // SAFETY: it comes from an `Arc`, and `self` is borrowed from one that is alive.
+        unsafe { Arc::increment_strong_count(me) };
+        // SAFETY: the count just taken.
+        unsafe { Arc::from_raw(me) }
+    }
+
+    /// Spawns `future`.
+    #[inline]
+    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let worker = context::worker_of(self);
+        let shard = worker.map_or(self.workers, |worker| worker.index);
+        // SAFETY:
+        // 1. The shutdown waits for the list; `release`, below, calls that of this list.
+        // 2. The future is `Send`.
+        let (join, task) = unsafe { self.owned.bind(shard, future, self.pointer()) };
+        let Some(task) = task else { return join };
+        match worker {
+            Some(worker) => {
+                worker.slot.metrics.spawned.add(1);
+                worker.schedule_local(task);
+            }
+            None => {
+                self.spawned_outside.add_shared(1);
+                self.schedule_remote(task);
+            }
+        }
+        join
+    }
+
+    /// Runs `closure` on a blocking thread, with this runtime as the current one.
+    #[track_caller]
+    pub(crate) fn spawn_blocking<F, R>(&self, closure: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let runtime = self.to_arc();
+        let spawned = self.blocking.spawn(move || context::with_entered(&runtime, closure));
+        match spawned {
+            Ok(join) => join,
+            Err(error) => panic!("`spawn_blocking` could not start a thread: {error}"),
+        }
+    }
+
+    /// Queues a task from a thread that is no member.
+    #[cold]
+    fn schedule_remote(&self, task: Notified) {
+        let alive = self.to_arc();
+        // SAFETY: the `Notified` is given away.
+        unsafe { alive.injector.push(task.into_raw()) };
+        alive.remote.add_shared(1);
+        alive.notify();
+    }
+
+    /// Wakes a member if that is needed, after work was made visible.
+    #[inline]
+    pub(super) fn notify(&self) {
+        if let Some(index) = self.idle.notify() {
+            self.unpark(index);
+        }
+    }
+
+    /// Wakes a member whose parked bit the caller has cleared.
+    #[cold]
+    pub(super) fn unpark(&self, index: usize) {
+        // ORD[GU1] acquire: the guest's place to sleep.
+        let park = self.slots[index].park.load(Acquire);
+        // SAFETY: a member that was claimed stays until it has its token.
+        unsafe { &*park }.unpark(CLAIMED);
+    }
+
+    /// Puts a task that is no longer a member's into the injector, and a task that found no place
+    /// in a ring.
+    pub(super) fn overflow(&self, pushed: Pushed<Header, Chain<Header>>) {
+        match pushed {
+            Pushed::Stored => {}
+            Pushed::Overflowed(batch) => self.injector.push_batch(batch),
+            // SAFETY: the task is the caller's again.
+            Pushed::Refused(task) => unsafe { self.injector.push(task) },
+        }
+    }
+
+    /// The slots that are or were in use.
+    #[inline]
+    pub(super) fn used_slots(&self) -> &[CachePadded<Slot>] {
+        // ORD[GU1] acquire: SeqCst: a worker that parks sees the guests whose pushes did not see
+        // it parked.
+        let guests = 64 - self.guests.load(SeqCst).leading_zeros() as usize;
+        &self.slots[..self.workers + guests]
+    }
+
+    /// True if a searcher would find something.
+    pub(super) fn has_work(&self) -> bool {
+        !self.injector.is_empty() || self.used_slots().iter().any(|slot| slot.has_work())
+    }
+
+    /// The place where worker `index` sleeps. It is the scheduler's, and outlives its threads.
+    pub(crate) fn park_of(&self, index: usize) -> Arc<Park> {
+        // ORD relaxed: written before the scheduler was shared.
+        let park = self.slots[index].park.load(Relaxed);
+        // SAFETY: from `Arc::into_raw`, with the count that the scheduler keeps.
+        unsafe { Arc::increment_strong_count(park) };
+        // SAFETY: the count just taken.
+        unsafe { Arc::from_raw(park) }
+    }
+
+    /// Makes the calling thread a guest, if there is room: its index.
+    pub(super) fn attach_guest(&self, park: &Arc<Park>) -> Option<usize> {
+        let room = self.slots.len() - self.workers;
+        // ORD relaxed: the exchange below decides.
+        let mut guests = self.guests.load(Relaxed);
+        let free = loop {
+            let free = guests.trailing_ones();
+            if free as usize >= room || self.is_shut_down() {
+                return None;
+            }
+            // ORD[GU1] release: SeqCst, see `used_slots`.
+            // ORD[GU1] acquire: the slot as its last guest left it.
+            match self.guests.compare_exchange(guests, guests | 1 << free, SeqCst, Relaxed) {
+                Ok(_) => break free,
+                Err(newer) => guests = newer,
+            }
+        };
+        let index = self.workers + free as usize;
+        // ORD[GU1] release: the place to sleep, for those who claim this member.
+        self.slots[index].park.store(Arc::as_ptr(park).cast_mut(), Release);
+        self.idle.attach();
+        Some(index)
+    }
+
+    /// The guest `index`, which runs and whose queues are empty, leaves.
+    pub(super) fn detach_guest(&self, index: usize) -> bool {
+        let left_alone = self.idle.detach(index);
+        let bit = 1_u64 << (index - self.workers);
+        // ORD[GU1] release: the slot as this guest leaves it.
+        self.guests.fetch_and(!bit, AcqRel);
+        left_alone
+    }
+
+    /// Lets the threads that wait for the guest's place of a current-thread runtime try again.
+    pub(super) fn wake_waiting_guests(&self) {
+        let waiting = std::mem::take(
+            &mut *self.waiting_guests.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+        );
+        waiting.iter().for_each(|park| park.unpark(ROOT));
+    }
+
+    /// Calls `f` with the driver.
+    ///
+    /// # Safety
+    /// The calling member has the driver (`Idle`), and `f` does not call this.
+    pub(super) unsafe fn with_driver<R>(&self, f: impl FnOnce(&mut Driver) -> R) -> R {
+        self.driver_turns.add(1);
+        // SAFETY: obligation: nobody else has the driver.
+        self.driver.with_mut(|driver| f(unsafe { &mut *driver }))
+    }
+
+    /// Member `index` asks whoever waits in the driver to make room.
+    pub(super) fn wish_for_driver(&self, index: usize) {
+        // ORD relaxed: a hint; the reactor's wake-up orders it.
+        self.driver_wish.store(index + 1, Relaxed);
+        self.driver_handle.unpark();
+    }
+
+    /// Who has asked for the driver.
+    pub(super) fn take_driver_wish(&self) -> Option<usize> {
+        // ORD relaxed: a hint.
+        if self.driver_wish.load(Relaxed) == 0 {
+            return None;
+        }
+        // ORD relaxed: as above.
+        self.driver_wish.swap(0, Relaxed).checked_sub(1)
+    }
+
+    /// True once the runtime shuts down.
+    #[inline]
+    pub(crate) fn is_shut_down(&self) -> bool {
+        // ORD[SD1] acquire: SeqCst: a member that parks sees it, or is woken by `begin_shutdown`.
+        self.shutdown.load(SeqCst)
+    }
+
+    /// Tells all members to stop. False if they have been told before.
+    pub(crate) fn begin_shutdown(&self) -> bool {
+        // ORD[SD1] release: SeqCst, before the claims below.
+        if self.shutdown.swap(true, SeqCst) {
+            return false;
+        }
+        self.wake_all();
+        self.wake_waiting_guests();
+        true
+    }
+
+    /// Wakes everybody who is parked, to see that the runtime shuts down.
+    ///
+    /// Also called by each member that has seen it: a ticket may have been used for a member that
+    /// was about to park (`Idle`, invariant 1), and so the one for which it was taken sleeps on.
+    pub(super) fn wake_all(&self) {
+        while let Some(index) = self.idle.claim_any() {
+            self.unpark(index);
+        }
+    }
+
+    /// The last `count` workers will not start.
+    pub(crate) fn never_started(&self, count: usize) {
+        // ORD[SD2] release: these workers have no queues.
+        // ORD[SD2] acquire: those of the others, if they have ended already.
+        if self.workers_left.fetch_sub(count, AcqRel) == count {
+            self.owned.close_and_cancel();
+            self.drain_to_the_last();
+        }
+    }
+
+    /// Drops all tasks of a current-thread runtime.
+    pub(crate) fn shut_down_current_thread(&self) {
+        self.shut_down();
+    }
+
+    /// Drops the tasks of a current-thread runtime except those on the stack of the calling thread,
+    /// which is its guest. The rest is done when that one leaves.
+    pub(crate) fn shut_down_inside(&self) {
+        self.owned.close_and_cancel();
+        self.drain();
+    }
+
+    /// Drops all tasks that can be reached. By each worker when it ends, and the last of them waits
+    /// until none is left.
+    pub(super) fn shut_down(&self) {
+        self.owned.close_and_cancel();
+        self.drain();
+        // ORD[SD2] release: this worker's queues are empty, and stay so.
+        // ORD[SD2] acquire: those of the others too.
+        if self.workers == 0 || self.workers_left.fetch_sub(1, AcqRel) == 1 {
+            self.drain_to_the_last();
+        }
+    }
+
+    /// Drops tasks until none is left; the driver last.
+    fn drain_to_the_last(&self) {
+        let mut attempt = 0;
+        while !self.owned.is_empty() {
+            // Somebody is about to hand a task over, or runs one (a guest's last poll).
+            self.drain();
+            volt_sync::internal::primitive::spin(attempt);
+            if attempt > 1000 {
+                super::threads::pause();
+            }
+            attempt += 1;
+        }
+        self.driver_handle.shutdown();
+    }
+
+    /// Drops all queued tasks, whoever's they are.
+    fn drain(&self) {
+        loop {
+            let task =
+                self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
+            let Some(task) = task else { return };
+            // SAFETY: taken from a queue, whose `Notified` it was.
+            drop(unsafe { Notified::from_raw(task) });
+        }
+    }
+
+    /// How many tasks have been spawned and are not complete.
+    pub(crate) fn alive_tasks(&self) -> usize {
+        self.owned.len()
+    }
+
+    pub(crate) fn injector_len(&self) -> usize {
+        self.injector.len()
+    }
+
+    pub(crate) fn slot(&self, index: usize) -> &Slot {
+        &self.slots[index]
+    }
+
+    pub(crate) fn all_slots(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().map(|slot| &**slot)
+    }
+
+    /// True for a current-thread runtime.
+    #[inline]
+    pub(crate) fn is_current_thread(&self) -> bool {
+        self.workers == 0
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        registry::remove(self);
+        for slot in &self.slots[..self.workers] {
+            // ORD relaxed: nobody else is left.
+            let park = slot.park.load(Relaxed);
+            // SAFETY: the count of `new`.
+            let park = unsafe { Arc::from_raw(park) };
+            // SAFETY: no pointer, no obligation.
+            unsafe { park.set_driver(None) };
+        }
+    }
+}
+
+// SAFETY:
+// 1. `release` unlinks from the list to which `spawn` binds.
+// 2. `Shared` stays in its `Arc`; `shut_down` waits for the list, and runs before the last count
+//    goes: workers and the `Runtime` each hold one.
+unsafe impl Schedule for Shared {
+    #[inline]
+    unsafe fn schedule(this: NonNull<Self>, task: Notified) {
+        // SAFETY: alive, since `task` has not been handed over (the caller's obligation).
+        let shared = unsafe { this.as_ref() };
+        match context::worker_of(shared) {
+            // A member keeps the scheduler alive.
+            Some(worker) => worker.schedule_local(task),
+            None => shared.schedule_remote(task),
+        }
+    }
+
+    #[inline]
+    unsafe fn yield_now(this: NonNull<Self>, task: Notified) {
+        // SAFETY: alive, since `task` has not been handed over (the caller's obligation).
+        let shared = unsafe { this.as_ref() };
+        match context::worker_of(shared) {
+            Some(worker) => worker.schedule_yielded(task),
+            None => shared.schedule_remote(task),
+        }
+    }
+
+    #[inline]
+    unsafe fn release(this: NonNull<Self>, task: NonNull<Header>) -> bool {
+        // SAFETY: alive, as the task is still in its list.
+        let shared = unsafe { this.as_ref() };
+        // SAFETY: the caller is the task's runner; `spawn` bound it to this list.
+        unsafe { shared.owned.release(task) };
+        true
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("workers", &self.workers)
+            .field("idle", &self.idle)
+            .field("injector", &self.injector)
+            .field("owned", &self.owned)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,306 @@
+//! The scheduler on one thread, with virtual workers and virtual time, every choice from a seed.
+//!
+//! Purpose: to find wrong interleavings of programs, and of the scheduler itself, and to replay
+//! them exactly. The workers are the production's (`worker.rs`, `sleep.rs`, `idle.rs`, the queues);
+//! only the loop around their `step` is another one: it picks the next actor at random, and where a
+//! thread would sleep it looks whether somebody has given the worker a reason to wake up.
+//!
+//! What it sees: every order of the workers' steps (one poll; a search that found nothing; the
+//! publishing that a worker parks; the last look at the queues) and of the actions of threads
+//! outside. Not: interleavings inside a step, and weak memory; loom's models do these.
+//!
+//! Timeouts of the watcher never pass here, since they could hide a lost wake-up. A clock moves
+//! only when all workers sleep and nothing is queued, and then to the next timer.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::future::Future;
+use std::task::{Context, Poll, Waker};
+
+use volt_sync::internal::primitive::Arc;
+
+use super::shared::Shared;
+use super::worker::{Stage, Step, Worker};
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::handle::Handle;
+use crate::task::{JoinError, JoinHandle};
+use crate::time::Clock;
+
+type Outside = Box<dyn FnOnce(&Handle)>;
+
+/// One simulated run of a multi-thread runtime.
+///
+/// ```
+/// use volt::runtime::sim::{Sim, explore};
+/// use volt::time::{Duration, sleep};
+///
+/// // A thousand interleavings; hours of virtual time take no time.
+/// let explored = explore(0..1000, |seed| {
+///     Sim::new(seed).workers(2).run(async {
+///         let other = volt::spawn(async { sleep(Duration::from_secs(3600)).await });
+///         other.await.unwrap();
+///     })
+/// });
+/// assert_eq!(explored.unwrap(), 1000);
+/// ```
+pub struct Sim {
+    seed: u64,
+    workers: usize,
+    max_steps: usize,
+    planted_bug: bool,
+    outside: Vec<Outside>,
+}
+
+/// A run that went wrong. [`seed`](Self::seed) replays it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What went wrong.
+    pub reason: Reason,
+    /// Which actor did each step: a worker's index, or the number of workers for a thread outside.
+    pub trace: Vec<u16>,
+}
+
+/// Why a run went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// All workers sleep, although a task is queued.
+    LostWakeup,
+    /// All workers sleep, no timer is pending, and the future is not ready.
+    Deadlock,
+    /// The future is not ready after the given number of steps.
+    TooManySteps,
+    /// The future panicked.
+    Panicked,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = match self.reason {
+            Reason::LostWakeup => "all workers sleep although a task is queued",
+            Reason::Deadlock => "nothing is left to run, and the future is not ready",
+            Reason::TooManySteps => "the future is not ready after the limit of steps",
+            Reason::Panicked => "the future panicked",
+        };
+        write!(f, "seed {}, after {} steps: {reason}", self.seed, self.trace.len())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs `run` with each seed until one fails. Returns how many there were.
+///
+/// # Errors
+/// The first failure.
+pub fn explore<T>(
+    seeds: impl IntoIterator<Item = u64>,
+    mut run: impl FnMut(u64) -> Result<T, Failure>,
+) -> Result<usize, Failure> {
+    let mut count = 0;
+    for seed in seeds {
+        run(seed)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+impl Sim {
+    /// A run with 2 workers whose choices come from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, workers: 2, max_steps: 1_000_000, planted_bug: false, outside: Vec::new() }
+    }
+
+    /// Sets the number of virtual workers.
+    ///
+    /// # Panics
+    /// If it is 0, or above 1,000.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        assert!((1..=1000).contains(&workers), "`workers` must be from 1 to 1000");
+        self.workers = workers;
+        self
+    }
+
+    /// Sets after how many steps the run has failed; a million if not called.
+    #[must_use]
+    pub fn max_steps(mut self, steps: usize) -> Self {
+        self.max_steps = steps;
+        self
+    }
+
+    /// Adds something that a thread outside of the runtime does, at some time during the run.
+    /// Several of them happen in any order.
+    #[must_use]
+    pub fn outside(mut self, action: impl FnOnce(&Handle) + 'static) -> Self {
+        self.outside.push(Box::new(action));
+        self
+    }
+
+    /// Leaves a step of the parking protocol out. For the test that this is found.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn planted_bug(mut self) -> Self {
+        self.planted_bug = true;
+        self
+    }
+
+    /// Runs `future` as a task of the simulated runtime, and gives its output.
+    ///
+    /// # Errors
+    /// If it does not complete.
+    ///
+    /// # Panics
+    /// Where futures are polled, as `block_on`; or if the system gives no descriptor.
+    pub fn run<F>(self, future: F) -> Result<F::Output, Failure>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        context::assert_may_block();
+        let config = Config { seed: self.seed, planted_bug: self.planted_bug, ..Config::default() };
+        let (driver, handle) =
+            Driver::new(self.workers, Clock::paused()).expect("the system gives a descriptor");
+        let shared = Shared::new(config, self.workers, driver, handle);
+        let parks: Vec<_> = (0..self.workers).map(|index| shared.park_of(index)).collect();
+        let workers: Vec<_> = parks
+            .iter()
+            .enumerate()
+            .map(|(index, park)| Worker::new(&shared, index, park))
+            .collect();
+        let mut join = shared.spawn(future);
+        let (seed, max_steps) = (self.seed, self.max_steps);
+        let mut world = World {
+            shared: &shared,
+            workers: &workers,
+            outside: self.outside,
+            random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+            trace: Vec::new(),
+        };
+        let result = world.run(max_steps, || join.is_finished());
+        let trace = std::mem::take(&mut world.trace);
+        shared.begin_shutdown();
+        for worker in &workers {
+            context::with_worker(worker, || worker.end());
+        }
+        let fail = |reason| Failure { seed, reason, trace };
+        match result {
+            Err(reason) => Err(fail(reason)),
+            Ok(()) => output(&mut join).map_err(|_| fail(Reason::Panicked)),
+        }
+    }
+}
+
+/// The output of a task that has completed.
+fn output<T>(join: &mut JoinHandle<T>) -> Result<T, JoinError> {
+    match std::pin::Pin::new(join).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("the task has completed"),
+    }
+}
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sim").field("seed", &self.seed).field("workers", &self.workers).finish()
+    }
+}
+
+struct World<'a, 'r> {
+    shared: &'a Arc<Shared>,
+    workers: &'a [Worker<'r>],
+    outside: Vec<Outside>,
+    random: u64,
+    trace: Vec<u16>,
+}
+
+impl World<'_, '_> {
+    fn run(&mut self, max_steps: usize, finished: impl Fn() -> bool) -> Result<(), Reason> {
+        let mut ready = Vec::new();
+        while !finished() {
+            if self.trace.len() >= max_steps {
+                return Err(Reason::TooManySteps);
+            }
+            ready.clear();
+            ready.extend((0..self.workers.len()).filter(|&index| self.workers[index].is_ready()));
+            if !self.outside.is_empty() {
+                ready.push(self.workers.len());
+            }
+            if ready.is_empty() {
+                self.let_time_pass()?;
+                continue;
+            }
+            let actor = ready[self.choose(ready.len())];
+            self.trace.push(u16::try_from(actor).expect("at most a thousand workers"));
+            match self.workers.get(actor) {
+                Some(worker) => context::with_worker(worker, || worker.step_or_wake()),
+                None => self.act_outside(),
+            }
+        }
+        Ok(())
+    }
+
+    /// A thread outside does something.
+    fn act_outside(&mut self) {
+        let chosen = self.choose(self.outside.len());
+        let action = self.outside.swap_remove(chosen);
+        action(&Handle::new(self.shared.clone()));
+    }
+
+    /// Everybody sleeps.
+    fn let_time_pass(&self) -> Result<(), Reason> {
+        if self.shared.has_work() {
+            return Err(Reason::LostWakeup);
+        }
+        let driver = &self.shared.driver_handle;
+        let next = driver.timers.earliest();
+        if next == u64::MAX {
+            return Err(Reason::Deadlock);
+        }
+        driver.clock.advance_to(next);
+        // The one in the driver wakes up; that there is one is part of the protocol.
+        let in_driver = self.workers.iter().find(|worker| worker.roles.get().driver);
+        let worker = in_driver.ok_or(Reason::LostWakeup)?;
+        context::with_worker(worker, || worker.wake_in_driver());
+        Ok(())
+    }
+
+    /// A number below `bound`. xorshift64*.
+    fn choose(&mut self, bound: usize) -> usize {
+        self.random ^= self.random >> 12;
+        self.random ^= self.random << 25;
+        self.random ^= self.random >> 27;
+        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
+    }
+}
+
+impl Worker<'_> {
+    /// True if this worker's thread would run.
+    fn is_ready(&self) -> bool {
+        self.stage.get() != Stage::Asleep || self.park.is_notified()
+    }
+
+    fn step_or_wake(&self) {
+        if self.stage.get() == Stage::Asleep {
+            return self.woke(self.park.take(), self.roles.get());
+        }
+        match self.step() {
+            Step::Continue | Step::Wait => {}
+            Step::Exit => unreachable!("the simulation ends before the runtime does"),
+        }
+    }
+
+    /// As the driver's return from a wait.
+    fn wake_in_driver(&self) {
+        self.turn_driver(|driver, handle| driver.look(handle));
+        let mut roles = self.roles.get();
+        roles.watcher = false;
+        self.woke(self.park.take(), roles);
+    }
+}
+
+#[cfg(test)]
+mod tests;

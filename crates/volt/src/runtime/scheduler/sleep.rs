@@ -1,0 +1,251 @@
+//! How a member goes to sleep and gets up: the stages of `worker.rs` after Running.
+//!
+//! The protocol, and why it loses no wake-up, is in `idle.rs`.
+
+use volt_sync::internal::primitive::spin;
+
+use super::idle::{Roles, SelfUnpark};
+use super::park::{CLAIMED, ROOT};
+use super::shared::Slot;
+use super::stall::{Look, Watch};
+use super::worker::{Stage, Step, Worker};
+use crate::runtime::call_hook;
+use crate::runtime::driver::{self, Driver};
+
+/// Wake-ups of a member's own future by the one in the driver before it asks for the driver.
+const DRIVER_WISH: u32 = 3;
+
+impl Worker<'_> {
+    #[cold]
+    pub(super) fn step_to_sleep(&self) -> Step {
+        match self.stage.get() {
+            Stage::Running => unreachable!("`step` handles it"),
+            Stage::Searched => {
+                self.publish();
+                Step::Continue
+            }
+            Stage::Published => {
+                // A shy guest has passed its notification on; the workers look for themselves.
+                if self.looks_again() && self.shared.has_work() {
+                    if let Some(index) = self.shared.idle.notify_preferring(self.index) {
+                        self.shared.unpark(index);
+                    }
+                }
+                self.stage.set(Stage::Asleep);
+                if self.shared.is_shut_down() {
+                    self.get_up(false);
+                }
+                Step::Continue
+            }
+            Stage::Asleep => Step::Wait,
+        }
+    }
+
+    /// Counts this member as parked.
+    fn publish(&self) {
+        self.slot.metrics.parks.add(1);
+        let searching = self.searching.replace(false);
+        let roles = self.shared.idle.park(self.index, searching, self.ran.replace(false));
+        self.roles.set(roles);
+        self.watch.set(Watch::new());
+        self.stage.set(Stage::Published);
+    }
+
+    /// Whether this member looks at the queues once more after it has published that it parks.
+    fn looks_again(&self) -> bool {
+        #[cfg(any(test, feature = "test-util"))]
+        if self.shared.config.planted_bug {
+            return false;
+        }
+        !self.shy.get()
+    }
+
+    /// Sleeps until there is a reason to wake up, or for some time.
+    #[cold]
+    pub(crate) fn wait(&self) {
+        debug_assert_eq!(self.stage.get(), Stage::Asleep);
+        self.tick_start.set(0);
+        let roles = self.roles.get();
+        if self.root_wakes.get() >= DRIVER_WISH && !roles.driver {
+            // The one in the driver wakes us each time: save that.
+            self.root_wakes.set(0);
+            self.shared.wish_for_driver(self.index);
+        }
+        let limit = roles.watcher.then(|| self.watch.get().interval);
+        // A panic of a hook must not unwind: the parked bit is set.
+        call_hook(self.shared.config.on_thread_park.as_deref());
+        let reasons =
+            if roles.driver { self.wait_in_driver(limit) } else { self.park.sleep(limit) };
+        call_hook(self.shared.config.on_thread_unpark.as_deref());
+        self.woke(reasons, roles);
+    }
+
+    /// Waits for events, timers, and others.
+    fn wait_in_driver(&self, limit: Option<std::time::Duration>) -> u32 {
+        if !self.park.enter_driver() {
+            return self.park.take();
+        }
+        let nothing_to_run = || !self.has_own_tasks() && !self.park.is_notified();
+        self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run));
+        self.park.take()
+    }
+
+    /// Calls `f` with the driver, which this member has. What becomes runnable meanwhile goes to
+    /// its ring, and wakes nobody.
+    pub(super) fn turn_driver(&self, f: impl FnOnce(&mut Driver, &driver::Handle)) {
+        debug_assert!(self.shared.idle.load().has_driver(self.index));
+        self.quiet.set(true);
+        let handle = &self.shared.driver_handle;
+        // SAFETY: this member has the driver; a turn wakes tasks, which does not turn the driver.
+        unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
+        self.quiet.set(false);
+    }
+
+    fn has_own_tasks(&self) -> bool {
+        !self.slot.ring.is_empty() || !self.slot.lifo.is_empty() || self.yielded.get().is_some()
+    }
+
+    /// Decides what a return from sleep means.
+    pub(crate) fn woke(&self, reasons: u32, roles: Roles) {
+        let root = reasons & ROOT != 0 && self.roots.get() > 0;
+        if root {
+            self.root.set(true);
+        }
+        if reasons & CLAIMED != 0 {
+            return self.claimed();
+        }
+        if root {
+            self.root_wakes.set(if roles.driver { 0 } else { self.root_wakes.get() + 1 });
+        }
+        if root || self.has_own_tasks() || self.shared.is_shut_down() {
+            return self.get_up(false);
+        }
+        if roles.driver {
+            if let Some(index) = self.shared.take_driver_wish() {
+                return self.pass_driver(index);
+            }
+        }
+        if roles.watcher {
+            self.watch_expired();
+        }
+    }
+
+    /// Lets member `index` wait in the driver instead of this one, which stays asleep.
+    ///
+    /// Somebody is awake then, and the last to park takes the driver (`idle.rs`, invariant 4): the
+    /// member that is claimed here, or the searcher that there is, or whoever has claimed us.
+    fn pass_driver(&self, index: usize) {
+        self.shared.idle.release_driver(self.index);
+        self.roles.set(Roles { driver: false, ..self.roles.get() });
+        if let Some(claimed) = self.shared.idle.notify_preferring(index) {
+            self.shared.unpark(claimed);
+        }
+    }
+
+    /// The watcher's time is up (or it woke by chance).
+    fn watch_expired(&self) {
+        let mut watch = self.watch.get();
+        let look = self.look_after_others(&mut watch);
+        self.watch.set(watch);
+        let mut roles = self.roles.get();
+        if !roles.driver && self.shared.idle.take_driver(self.index) {
+            roles.driver = true;
+            self.roles.set(roles);
+        }
+        match look {
+            Look::Found(task) => {
+                self.get_up(true);
+                self.push(task.into_raw());
+                return;
+            }
+            Look::Again => {}
+            Look::Quiet => {
+                self.shared.idle.release_watch(self.index);
+                // Look again: who pushed to a LIFO slot before may have relied on us.
+                let waiting = |slot: &Slot| !slot.lifo.is_empty();
+                roles.watcher = self.shared.used_slots().iter().any(|slot| waiting(slot))
+                    && self.shared.idle.take_watch(self.index);
+                self.roles.set(roles);
+            }
+        }
+        if !self.shy.get() && self.shared.has_work() {
+            if let Some(index) = self.shared.idle.notify_preferring(self.index) {
+                self.shared.unpark(index);
+            }
+        }
+    }
+
+    /// Somebody has cleared this member's parked bit: it is a searcher now.
+    fn claimed(&self) {
+        if self.roles.replace(Roles::default()) != Roles::default() {
+            self.shared.idle.drop_roles(self.index);
+        }
+        self.searching.set(true);
+        self.shy.set(false);
+        self.stage.set(Stage::Running);
+    }
+
+    /// Leaves the parked members without having been claimed.
+    fn get_up(&self, search: bool) {
+        let had = self.roles.get();
+        for attempt in 0.. {
+            match self.shared.idle.unpark_self(self.index, search) {
+                SelfUnpark::Up => {
+                    self.roles.set(Roles::default());
+                    self.searching.set(search);
+                    self.stage.set(Stage::Running);
+                    break;
+                }
+                SelfUnpark::Claimed => {
+                    for attempt in 0.. {
+                        if self.take_claim() {
+                            return self.claimed();
+                        }
+                        spin(attempt);
+                    }
+                }
+                SelfUnpark::Busy => {
+                    if self.take_claim() {
+                        return self.claimed();
+                    }
+                    spin(attempt);
+                }
+            }
+        }
+        if !search && (had.driver || had.watcher) {
+            let summary = self.shared.idle.load();
+            if summary.wants_watcher() || summary.parked() > 0 && self.slot.ring.len() > 1 {
+                self.shared.notify();
+            }
+        }
+    }
+
+    /// True if the token of a claim has come. A wake-up of the root future is remembered.
+    fn take_claim(&self) -> bool {
+        let reasons = self.park.take();
+        self.root.set(self.root.get() || reasons & ROOT != 0);
+        reasons & CLAIMED != 0
+    }
+
+    /// True if the future that this thread polls itself was woken.
+    #[inline]
+    pub(super) fn root_woken(&self) -> bool {
+        self.roots.get() > 0 && (self.root.get() || self.park.is_notified())
+    }
+
+    /// As [`root_woken`](Self::root_woken), and forgets it. While running only.
+    #[inline]
+    pub(super) fn take_root(&self) -> bool {
+        self.root.replace(false) || (self.park.is_notified() && self.park.take() & ROOT != 0)
+    }
+
+    /// A guest looks for tasks elsewhere again.
+    #[inline]
+    pub(super) fn be_open(&self) {
+        self.shy.set(false);
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.stage.get() == Stage::Running
+    }
+}

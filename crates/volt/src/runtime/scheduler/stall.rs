@@ -1,0 +1,139 @@
+//! Looking after members that stay in one poll for long.
+//!
+//! Purpose: what a task that does not yield holds up (its worker's LIFO slot, the driver if nobody
+//! waits in it, work that nobody was woken for) is taken over by an idle member. No clock is read
+//! per poll, and nobody wakes up while the runtime is idle.
+//!
+//! One parked member, the *watcher*, sleeps with a timeout. When it passes, the watcher compares
+//! each running member's poll count with that of its last look. A count that stood still for
+//! [`STALL_NS`] is a stalled member: its LIFO slot is emptied (rings can be stolen from anyway).
+//! A driver that nobody has is taken. If nothing at all happened since the last look and nothing
+//! is left to watch, the watcher goes to sleep for good.
+//!
+//! Who makes sure that there is a watcher when one is needed: a member that parks while others run
+//! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
+//! others are parked and none watches, wakes one; having found nothing, that one parks, and so
+//! becomes the watcher. Since a watcher stays for as long as anything happens, this costs one
+//! wake-up for each burst of activity, not one for each push.
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use volt_sync::internal::primitive::AtomicU64;
+
+use super::worker::Worker;
+use crate::task::Notified;
+
+/// A poll that takes longer is a slow one.
+pub(crate) const STALL_NS: u64 = 1_000_000;
+/// Time between two looks of the watcher: at first, and at most.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+const LAST_LOOK: Duration = Duration::from_millis(4);
+
+/// What watchers remember of a member. Hints only: watchers may change at any time.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    polls: AtomicU64,
+    since_ns: AtomicU64,
+    /// The poll count of the last slow poll that was counted.
+    reported: AtomicU64,
+}
+
+impl Watched {
+    pub(super) fn new() -> Self {
+        Self {
+            polls: AtomicU64::new(0),
+            since_ns: AtomicU64::new(0),
+            reported: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// A look at a member that has done `polls`: for how long it has been in the same one.
+    fn look(&self, polls: u64, now: u64) -> u64 {
+        // ORD relaxed: hints of one watcher after the other.
+        if self.polls.load(Relaxed) != polls {
+            // ORD relaxed: as above.
+            self.polls.store(polls, Relaxed);
+            // ORD relaxed: as above.
+            self.since_ns.store(now, Relaxed);
+            return 0;
+        }
+        // ORD relaxed: as above.
+        now.saturating_sub(self.since_ns.load(Relaxed))
+    }
+
+    /// True once for each slow poll.
+    fn is_news(&self, polls: u64) -> bool {
+        // ORD relaxed: a statistic.
+        self.reported.swap(polls, Relaxed) != polls
+    }
+}
+
+/// What the watcher found.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// A task to run: the watcher gets up.
+    Found(Notified),
+    /// Look again after the [interval](Watch::interval).
+    Again,
+    /// Nothing happens: no need to look again.
+    Quiet,
+}
+
+/// A watcher's own state.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Watch {
+    polls: u64,
+    pub(super) interval: Duration,
+}
+
+impl Watch {
+    pub(super) const fn new() -> Self {
+        Self { polls: 0, interval: FIRST_LOOK }
+    }
+}
+
+impl Worker<'_> {
+    /// The watcher's look at the others.
+    #[cold]
+    pub(super) fn look_after_others(&self, watch: &mut Watch) -> Look {
+        let shared = self.shared;
+        let now = self.now_ns();
+        let (mut total, mut busy) = (0_u64, false);
+        for (index, slot) in shared.used_slots().iter().enumerate() {
+            // ORD relaxed: a hint, see `Watched`.
+            let polls = slot.polls.load(Relaxed);
+            total = total.wrapping_add(polls);
+            if index == self.index || shared.idle.is_parked(index) {
+                continue;
+            }
+            let stood_still = slot.watched.look(polls, now);
+            let waiting = !slot.lifo.is_empty();
+            busy |= waiting;
+            if stood_still < STALL_NS {
+                continue;
+            }
+            if slot.watched.is_news(polls) {
+                shared.slow_polls.add_shared(1);
+                // ORD relaxed: a hint.
+                shared.quick.forget(slot.kind.load(Relaxed));
+            }
+            if waiting {
+                if let Some(task) = slot.lifo.take() {
+                    // SAFETY-relevant: see `Worker::adopt`.
+                    return Look::Found(self.adopt(task));
+                }
+            }
+        }
+        let active = watch.polls != total;
+        watch.polls = total;
+        if active || busy {
+            watch.interval = (watch.interval * 2).min(LAST_LOOK);
+            Look::Again
+        } else {
+            watch.interval = FIRST_LOOK;
+            Look::Quiet
+        }
+    }
+}

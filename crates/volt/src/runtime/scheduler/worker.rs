@@ -1,0 +1,619 @@
+//! A member of a scheduler: the state machine that runs tasks, looks for them, and parks.
+//!
+//! The same code is the loop of a worker thread, the inside of `block_on` (`guest.rs`), a blocking
+//! `join` (`guest.rs` too) and a virtual worker of the simulation (`sim.rs`): a [`step`] runs one
+//! task or moves one stage further towards sleep; [`wait`] sleeps.
+//!
+//! | Stage     | `step` does                                          | then                    |
+//! |-----------|------------------------------------------------------|-------------------------|
+//! | Running   | runs a task, found in the order of `next` and `search` | Running; if there is none: Searched |
+//! | Searched  | publishes that it parks                              | Published               |
+//! | Published | looks at all queues once more (`idle.rs`, P1)        | Asleep                  |
+//! | Asleep    | nothing: the caller [`wait`]s                        | Running, when woken     |
+//!
+//! Order of the search: the batch from the injector, the LIFO slot, the ring, the injector,
+//! other members' rings, the injector again; and every so often (adaptively) the injector first.
+//!
+//! [`step`]: Worker::step
+//! [`wait`]: Worker::wait
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use volt_sync::internal::primitive::{Arc, fence, spin};
+
+use super::idle::Roles;
+use super::park::Park;
+use super::quick::QUICK_NS;
+use super::shared::{Shared, Slot};
+use super::stall::Watch;
+use crate::task::{Header, Notified};
+
+/// Polls between two rounds of maintenance.
+const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
+/// Tasks in a row from the LIFO slot before the ring has its turn.
+const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
+/// The time after which a task in the injector should have been looked at.
+const TARGET_NS: f32 = 1_000_000.0;
+const MIN_INTERVAL: u32 = 8;
+const MAX_INTERVAL: u32 = 255;
+/// About the time that a sleeping member takes to wake up and find something.
+const WAKE_NS: f32 = 10_000.0;
+/// Weight of the newest tick in the average.
+const WEIGHT: f32 = 0.1;
+/// How often a searcher looks before it parks.
+const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
+
+/// Where a member is on its way to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Running,
+    Searched,
+    Published,
+    Asleep,
+}
+
+/// What a step did.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Ran a task, or went on to the next stage.
+    Continue,
+    /// Nothing to do: call [`Worker::wait`].
+    Wait,
+    /// The runtime shuts down, or the worker was handed to another thread.
+    Exit,
+}
+
+/// One member. Lives on its thread's stack; everything in it is that thread's.
+pub(crate) struct Worker<'r> {
+    pub(crate) shared: &'r Arc<Shared>,
+    pub(crate) index: usize,
+    pub(super) slot: &'r Slot,
+    pub(super) park: &'r Arc<Park>,
+    pub(super) stage: Cell<Stage>,
+    pub(super) searching: Cell<bool>,
+    /// It has run something since it last woke up.
+    pub(super) ran: Cell<bool>,
+    pub(super) roles: Cell<Roles>,
+    pub(super) watch: Cell<Watch>,
+    /// A task that yielded while nothing else was there: the owner takes it next.
+    pub(super) yielded: Cell<Option<NonNull<Header>>>,
+    /// The driver is being turned: what becomes runnable is queued without waking others.
+    pub(super) quiet: Cell<bool>,
+    budget: Cell<u32>,
+    lifo_run: Cell<u32>,
+    until_injector: Cell<u32>,
+    interval: Cell<u32>,
+    poll_ns: Cell<f32>,
+    pub(super) tick_start: Cell<u64>,
+    polls: Cell<u64>,
+    random: Cell<u64>,
+    /// Futures that this thread polls itself: `block_on`'s, and those of blocking joins.
+    pub(super) roots: Cell<u32>,
+    /// One of them was woken. (Without any, a late wake-up means nothing.)
+    pub(super) root: Cell<bool>,
+    /// How often it was woken for one of them while another member waited in the driver.
+    pub(super) root_wakes: Cell<u32>,
+    /// Another thread goes on as this worker.
+    pub(super) handed_over: Cell<bool>,
+    /// A guest that leaves tasks of unknown kinds to the workers (`quick.rs`).
+    pub(super) choosy: Cell<bool>,
+    /// It has left a task to the workers: it does not look for more until it is asked to.
+    pub(super) shy: Cell<bool>,
+}
+
+impl<'r> Worker<'r> {
+    pub(crate) fn new(shared: &'r Arc<Shared>, index: usize, park: &'r Arc<Park>) -> Self {
+        let slot = shared.slot(index);
+        // ORD relaxed: only this member writes it; a guest's predecessor is ordered by [GU1].
+        let polls = slot.polls.load(Relaxed);
+        let seed =
+            shared.config.seed.wrapping_add(index as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self {
+            shared,
+            index,
+            slot,
+            park,
+            stage: Cell::new(Stage::Running),
+            searching: Cell::new(false),
+            ran: Cell::new(false),
+            roles: Cell::new(Roles::default()),
+            watch: Cell::new(Watch::new()),
+            yielded: Cell::new(None),
+            quiet: Cell::new(false),
+            budget: Cell::new(BUDGET),
+            lifo_run: Cell::new(0),
+            until_injector: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
+            interval: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
+            poll_ns: Cell::new(0.0),
+            tick_start: Cell::new(0),
+            polls: Cell::new(polls),
+            random: Cell::new(seed | 1),
+            roots: Cell::new(0),
+            root: Cell::new(false),
+            root_wakes: Cell::new(0),
+            handed_over: Cell::new(false),
+            choosy: Cell::new(false),
+            shy: Cell::new(false),
+        }
+    }
+
+    /// The loop of a worker thread.
+    pub(crate) fn run(&self) {
+        loop {
+            match self.step() {
+                Step::Continue => {}
+                Step::Wait => self.wait(),
+                Step::Exit => return,
+            }
+        }
+    }
+
+    /// Runs one task, or goes one stage further towards sleep.
+    #[inline]
+    pub(crate) fn step(&self) -> Step {
+        if self.stage.get() != Stage::Running {
+            return self.step_to_sleep();
+        }
+        if self.budget.get() == 0 {
+            self.maintain();
+            if self.shared.is_shut_down() {
+                return Step::Exit;
+            }
+        }
+        if let Some(task) = self.next() {
+            return self.poll(task);
+        }
+        self.step_search()
+    }
+
+    /// The next task, if there is one, after a poll of this thread's own future: one that wakes
+    /// itself goes behind the tasks, and starves neither them nor the driver.
+    #[inline]
+    pub(super) fn step_after_root(&self) -> Step {
+        self.budget.set(self.budget.get().saturating_sub(1));
+        if self.budget.get() == 0 {
+            self.maintain();
+            if self.shared.is_shut_down() {
+                return Step::Exit;
+            }
+        }
+        self.next().map_or(Step::Continue, |task| self.poll(task))
+    }
+
+    /// Polls a task.
+    #[inline]
+    fn poll(&self, task: NonNull<Header>) -> Step {
+        // SAFETY: taken from a queue of this scheduler, whose `Notified` it was.
+        let task = unsafe { Notified::from_raw(task) };
+        let kind = task.header().type_key();
+        // ORD relaxed: a hint.
+        self.slot.kind.store(kind, Relaxed);
+        if !self.shared.quick.knows(kind) {
+            return self.poll_unknown(task, kind);
+        }
+        self.poll_now(task)
+    }
+
+    #[inline]
+    fn poll_now(&self, task: Notified) -> Step {
+        if self.searching.get() {
+            self.end_search();
+        }
+        self.count_poll();
+        self.budget.set(self.budget.get().saturating_sub(1));
+        task.run();
+        if self.handed_over.get() { Step::Exit } else { Step::Continue }
+    }
+
+    /// Polls a task that may take long, or leaves it to somebody else.
+    #[cold]
+    fn poll_unknown(&self, task: Notified, kind: usize) -> Step {
+        if self.choosy.get() {
+            self.shy.set(true);
+            // SAFETY: the `Notified` is given away.
+            unsafe { self.shared.injector.push(task.into_raw()) };
+            self.end_search();
+            self.shared.notify();
+            return Step::Continue;
+        }
+        let start = self.now_ns();
+        let step = self.poll_now(task);
+        if self.now_ns().saturating_sub(start) < QUICK_NS {
+            self.shared.quick.learn(kind);
+        }
+        step
+    }
+
+    /// Tells the watchers that this member goes on.
+    #[inline]
+    pub(super) fn count_poll(&self) {
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        // ORD relaxed: a hint and a statistic.
+        self.slot.polls.store(polls, Relaxed);
+        self.ran.set(true);
+    }
+
+    // ---- Finding tasks
+
+    /// The next task of this member's own queues.
+    #[inline]
+    fn next(&self) -> Option<NonNull<Header>> {
+        let until = self.until_injector.get();
+        if until == 0 {
+            self.until_injector.set(self.interval.get());
+            if !self.shared.injector.is_empty() {
+                self.flush_yielded();
+                if let Some(task) = self.fetch() {
+                    return Some(task);
+                }
+            }
+        } else {
+            self.until_injector.set(until - 1);
+        }
+        if let Some(task) = self.slot.batch.pop() {
+            self.lifo_run.set(0);
+            self.flush_yielded();
+            return Some(task);
+        }
+        if let Some(task) = self.slot.lifo.take() {
+            let run = self.lifo_run.get();
+            if run < LIFO_RUN {
+                self.lifo_run.set(run + 1);
+                self.flush_yielded();
+                self.slot.metrics.lifo_hits.add(1);
+                return Some(task);
+            }
+            self.flush_yielded();
+            self.lifo_run.set(0);
+            return Some(self.behind_the_ring(task));
+        }
+        self.lifo_run.set(0);
+        if let Some(task) = self.slot.ring.pop() {
+            self.flush_yielded();
+            return Some(task);
+        }
+        self.yielded.take()
+    }
+
+    /// The LIFO slot has had its run: its task goes to the end of the ring, the oldest is next.
+    #[cold]
+    fn behind_the_ring(&self, task: NonNull<Header>) -> NonNull<Header> {
+        match self.slot.ring.pop() {
+            // Nothing waits there: nobody is treated unfairly.
+            None => task,
+            Some(oldest) => {
+                self.push(task);
+                self.shared.notify();
+                oldest
+            }
+        }
+    }
+
+    /// Makes a task that yielded visible, before something else runs.
+    #[inline]
+    pub(super) fn flush_yielded(&self) {
+        if let Some(task) = self.yielded.take() {
+            self.push(task);
+            self.shared.notify();
+        }
+    }
+
+    /// Takes this member's share of the injector.
+    #[cold]
+    fn fetch(&self) -> Option<NonNull<Header>> {
+        if self.shy.get() {
+            return None;
+        }
+        let room = self.slot.batch.room() + self.slot.ring.room();
+        let share = self.shared.injector.fair_share(self.shared.idle.load().attached());
+        let mut batch = self.shared.injector.pop_batch(share.min(room + 1));
+        let first = batch.pop()?;
+        self.slot.metrics.batch_fetches.add(1);
+        if batch.len() == 0 {
+            return Some(first);
+        }
+        let mut room = self.slot.batch.room();
+        while let Some(task) = batch.pop() {
+            if room > 0 {
+                room -= 1;
+                // SAFETY: this member owns the ring, and there is room.
+                unsafe { self.slot.batch.push_quiet(task) };
+            } else {
+                // SAFETY: this member owns the ring, and no more was taken than has room in both.
+                unsafe { self.slot.ring.push_quiet(task) };
+            }
+        }
+        if !self.searching.get() {
+            // ORD[IS1] release: what was pushed quietly, before a look at the members' state. (A
+            // searcher looks at the queues when it ends its search.)
+            fence(SeqCst);
+            self.shared.notify();
+        }
+        Some(first)
+    }
+
+    /// Looks for work elsewhere; parks if there is none.
+    #[cold]
+    fn step_search(&self) -> Step {
+        if self.shared.is_shut_down() {
+            return Step::Exit;
+        }
+        if self.shy.get() {
+            // What there is elsewhere is not for us.
+            self.end_search();
+        } else if let Some(task) = self.fetch().or_else(|| self.search()) {
+            return self.poll(task);
+        }
+        if self.root_woken() {
+            return Step::Continue;
+        }
+        self.stage.set(Stage::Searched);
+        Step::Continue
+    }
+
+    /// Looks at the other members' queues.
+    fn search(&self) -> Option<NonNull<Header>> {
+        if !self.searching.get() {
+            if !self.shared.idle.start_search() {
+                return None;
+            }
+            self.searching.set(true);
+        }
+        for attempt in 0..SEARCHES {
+            if let Some(task) = self.steal().or_else(|| self.fetch()) {
+                return Some(task);
+            }
+            if self.root_woken() {
+                return None;
+            }
+            spin(attempt);
+        }
+        None
+    }
+
+    /// Takes half of another member's tasks.
+    fn steal(&self) -> Option<NonNull<Header>> {
+        let slots = self.shared.used_slots();
+        let start = self.next_random() as usize % slots.len();
+        for offset in 0..slots.len() {
+            let victim = (start + offset) % slots.len();
+            if victim == self.index {
+                continue;
+            }
+            let slot = &*slots[victim];
+            // SAFETY: this member owns its ring, which is not the victim's.
+            let stolen = unsafe { slot.ring.steal_into(&self.slot.ring) }
+                // SAFETY: this member owns its ring, which is not the victim's.
+                .or_else(|| unsafe { slot.batch.steal_into(&self.slot.ring) });
+            if let Some((task, count)) = stolen {
+                self.slot.metrics.steals.add(1);
+                self.slot.metrics.stolen.add(count as u64);
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// xorshift64*.
+    fn next_random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
+    }
+
+    /// Something was found: the last searcher makes sure that somebody looks for the rest.
+    pub(super) fn end_search(&self) {
+        if self.searching.replace(false) && self.shared.idle.end_search() {
+            self.pass_on();
+        }
+    }
+
+    /// Wakes another member if there is work left, or something to watch and nobody who does.
+    fn pass_on(&self) {
+        let summary = self.shared.idle.load();
+        if summary.parked() == 0 {
+            return;
+        }
+        let unwatched = !summary.has_watcher()
+            && (!summary.driver_taken()
+                || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()));
+        if unwatched || self.shared.has_work() {
+            self.shared.notify();
+        }
+    }
+
+    /// Takes `target` out of this member's queues, if it is there. The others keep their order.
+    pub(super) fn take_own(&self, target: NonNull<Header>) -> Option<NonNull<Header>> {
+        if let Some(newest) = self.slot.lifo.take() {
+            if newest == target {
+                return Some(newest);
+            }
+            let evicted = self.slot.lifo.push(newest);
+            debug_assert!(evicted.is_none(), "only the owner pushes");
+        }
+        let mut found = None;
+        for _ in 0..self.slot.ring.len() {
+            match self.slot.ring.pop() {
+                None => break,
+                Some(task) if task == target => found = Some(task),
+                Some(task) => self.push(task),
+            }
+        }
+        found
+    }
+
+    /// Polls a task out of order.
+    pub(super) fn run_now(&self, task: NonNull<Header>) {
+        let _either_way = self.poll(task);
+    }
+
+    // ---- Becoming runnable, on this thread
+
+    /// A task became runnable: it runs next.
+    #[inline]
+    pub(crate) fn schedule_local(&self, task: Notified) {
+        let task = task.into_raw();
+        if !self.shared.config.lifo || self.quiet.get() {
+            return self.schedule_back(task);
+        }
+        match self.slot.lifo.push(task) {
+            None => {
+                let summary = self.shared.idle.load();
+                if summary.wants_watcher() {
+                    self.shared.notify();
+                }
+            }
+            Some(evicted) => {
+                // SAFETY: the task is in no queue: this member has its `Notified`.
+                let kind = unsafe { evicted.as_ref() }.type_key();
+                self.push(evicted);
+                let summary = self.shared.idle.load();
+                if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind)) {
+                    self.shared.notify();
+                }
+            }
+        }
+    }
+
+    /// True if this member will have run what waits in its ring before another one could wake up:
+    /// the newest is of a quick kind, and the last polls took little time. If that turns out to be
+    /// wrong, the watcher finds the ring at its next look.
+    #[cold]
+    fn is_soon_done(&self, kind: usize) -> bool {
+        let per_poll = self.poll_ns.get();
+        per_poll > 0.0
+            && self.slot.ring.len() as f32 * per_poll < WAKE_NS
+            && self.shared.quick.knows(kind)
+    }
+
+    /// To the back of the ring.
+    #[inline]
+    fn schedule_back(&self, task: NonNull<Header>) {
+        self.push(task);
+        if !self.quiet.get() {
+            self.shared.notify();
+        }
+    }
+
+    /// A task was woken while it ran.
+    #[inline]
+    pub(crate) fn schedule_yielded(&self, task: Notified) {
+        let task = task.into_raw();
+        if let Some(other) = self.yielded.replace(Some(task)) {
+            // Cannot happen between two polls; a blocking join may have left one.
+            self.push(other);
+            self.shared.notify();
+        }
+    }
+
+    /// Appends to the ring, or what does not fit to the injector.
+    #[inline]
+    pub(super) fn push(&self, task: NonNull<Header>) {
+        // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
+        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
+        if !matches!(pushed, super::ring::Pushed::Stored) {
+            self.shared.overflow(pushed);
+        }
+    }
+
+    /// A task that was taken from another member's queue.
+    pub(super) fn adopt(&self, task: NonNull<Header>) -> Notified {
+        // SAFETY: queues hold the `Notified`s of their tasks.
+        unsafe { Notified::from_raw(task) }
+    }
+
+    /// Puts all of this member's tasks where others find them.
+    pub(super) fn give_up_tasks(&self) -> bool {
+        let queues = std::iter::from_fn(|| {
+            self.slot
+                .batch
+                .pop()
+                .or_else(|| self.slot.lifo.take())
+                .or_else(|| self.slot.ring.pop())
+                .or_else(|| self.yielded.take())
+        });
+        let tasks: super::injector::Chain<Header> = queues.collect();
+        let any = tasks.len() > 0;
+        if any {
+            self.shared.injector.push_batch(tasks);
+        }
+        any
+    }
+
+    // ---- Maintenance
+
+    /// The runtime's clock. It stands still in models, which have to be repeatable.
+    #[inline]
+    pub(super) fn now_ns(&self) -> u64 {
+        if cfg!(volt_loom) { 0 } else { self.shared.driver_handle.clock.now_ns() }
+    }
+
+    /// Between two ticks.
+    #[cold]
+    fn maintain(&self) {
+        let budget = self.shared.config.event_interval.unwrap_or(BUDGET);
+        self.budget.set(budget);
+        let now = self.now_ns();
+        let start = self.tick_start.replace(now);
+        if start != 0 && self.shared.config.global_queue_interval.is_none() {
+            let per_poll = now.saturating_sub(start) as f32 / budget as f32;
+            let average = per_poll.mul_add(WEIGHT, self.poll_ns.get() * (1.0 - WEIGHT));
+            self.poll_ns.set(average);
+            // Saturating: a tick of no time gives the largest interval.
+            let interval = (TARGET_NS / average) as u32;
+            self.interval.set(interval.clamp(MIN_INTERVAL, MAX_INTERVAL));
+        }
+        self.look_at_driver();
+    }
+
+    /// Polls the driver unless somebody waits in it.
+    fn look_at_driver(&self) {
+        if self.shared.idle.load().driver_taken() || !self.shared.idle.take_driver(self.index) {
+            return;
+        }
+        self.turn_driver(|driver, handle| driver.look(handle));
+        self.shared.idle.release_driver(self.index);
+        if !self.slot.ring.is_empty() {
+            self.shared.notify();
+        }
+    }
+
+    /// The life of a worker thread.
+    pub(crate) fn run_thread(&self) {
+        self.run();
+        if !self.handed_over.get() {
+            self.end();
+        }
+    }
+
+    /// The end of a worker at shutdown.
+    pub(super) fn end(&self) {
+        self.give_up_tasks();
+        if self.searching.replace(false) {
+            self.shared.idle.end_search();
+        }
+        self.shared.wake_all();
+        self.shared.shut_down();
+    }
+}
+
+impl std::fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("index", &self.index)
+            .field("stage", &self.stage.get())
+            .field("searching", &self.searching.get())
+            .field("roles", &self.roles.get())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;

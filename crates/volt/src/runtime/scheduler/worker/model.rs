@@ -1,0 +1,199 @@
+//! The real worker, with real tasks, on loom's threads. A lost wake-up is a deadlock to loom.
+
+use std::future::poll_fn;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::task::{Poll, Waker};
+
+use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, thread};
+
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::guest;
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::Worker;
+use crate::time::Clock;
+
+fn scheduler(workers: usize) -> Arc<Shared> {
+    let config = Config { seed: 1, ..Config::default() };
+    let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
+    Shared::new(config, workers, driver, handle)
+}
+
+/// Starts the worker threads.
+fn start(shared: &Arc<Shared>) -> Vec<thread::JoinHandle<()>> {
+    (0..shared.workers)
+        .map(|index| {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                let park = shared.park_of(index);
+                let worker = Worker::new(&shared, index, &park);
+                context::with_worker(&worker, || worker.run_thread());
+            })
+        })
+        .collect()
+}
+
+fn stop(shared: &Shared, threads: Vec<thread::JoinHandle<()>>) {
+    shared.begin_shutdown();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Two workers and a thread outside: what it spawns runs, and a shutdown ends everything. (Also the
+/// regression for a shutdown whose only ticket was used for a worker that was just parking, so that
+/// the other one slept on.)
+#[test]
+fn outside_spawn_against_parking() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(2);
+        let threads = start(&shared);
+        let task = shared.spawn(async { 1 });
+        assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
+        stop(&shared, threads);
+    });
+}
+
+/// One worker; a task waits for a thread that is no member.
+#[test]
+fn outside_wake_against_parking() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+        let theirs = state.clone();
+        let task = shared.spawn(poll_fn(move |cx| {
+            *theirs.1.lock().unwrap() = Some(cx.waker().clone());
+            if theirs.0.load(SeqCst) == 1 { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        state.0.store(1, SeqCst);
+        let waker = state.1.lock().unwrap().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        volt_sync::internal::block_on(task).unwrap();
+        stop(&shared, threads);
+    });
+}
+
+/// Shutdown against a spawn: the task runs or is cancelled, and is dropped once in any case.
+#[test]
+fn shutdown_against_spawn() {
+    struct Count(Arc<AtomicUsize>);
+    impl Drop for Count {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    loom::model(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let spawner = thread::spawn({
+            let (shared, count) = (shared.clone(), Count(drops.clone()));
+            move || {
+                drop(shared.spawn(async move {
+                    let _count = count;
+                    std::future::pending::<()>().await;
+                }));
+            }
+        });
+        stop(&shared, threads);
+        spawner.join().unwrap();
+        drop(shared);
+        assert_eq!(drops.load(Relaxed), 1);
+    });
+}
+
+/// A thread that is no member wakes a task while the runtime ends and its memory goes.
+#[test]
+fn shutdown_against_remote_wake() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let waker = Arc::new(Mutex::new(None::<Waker>));
+        let theirs = waker.clone();
+        drop(shared.spawn(poll_fn(move |cx| {
+            *theirs.lock().unwrap() = Some(cx.waker().clone());
+            Poll::<()>::Pending
+        })));
+        let outside = thread::spawn(move || {
+            let waker = waker.lock().unwrap().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        });
+        stop(&shared, threads);
+        drop(shared);
+        outside.join().unwrap();
+    });
+}
+
+/// A guest spawns, awaits, and leaves while the worker looks for work.
+#[test]
+fn guest_leaves_while_others_push() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let outside = thread::spawn({
+            let shared = shared.clone();
+            move || shared.spawn(async { 2 })
+        });
+        let one = guest::block_on(&shared, async { crate::spawn(async { 1 }).await.unwrap() });
+        let two = outside.join().unwrap();
+        assert_eq!(one + volt_sync::internal::block_on(two).unwrap(), 3);
+        stop(&shared, threads);
+    });
+}
+
+/// The thread in `block_on` is the only member: it waits in the driver, and is woken there to run
+/// what a thread outside spawned.
+#[test]
+fn current_thread_is_woken_in_the_driver() {
+    loom::model(|| {
+        let shared = scheduler(0);
+        let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+        let outside = thread::spawn({
+            let (shared, state) = (shared.clone(), state.clone());
+            move || {
+                drop(shared.spawn(async move {
+                    state.0.store(1, SeqCst);
+                    let waker = state.1.lock().unwrap().take();
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                }));
+            }
+        });
+        guest::block_on(
+            &shared,
+            poll_fn(|cx| {
+                *state.1.lock().unwrap() = Some(cx.waker().clone());
+                if state.0.load(SeqCst) == 1 { Poll::Ready(()) } else { Poll::Pending }
+            }),
+        );
+        outside.join().unwrap();
+        shared.begin_shutdown();
+        shared.shut_down_current_thread();
+    });
+}
+
+/// A task joins another one by helping, while a second worker may take it first.
+#[test]
+fn join_helping() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(2);
+        let threads = start(&shared);
+        let task = shared.spawn(async {
+            let inner = crate::spawn(async { 1 });
+            guest::block_on_helping(inner).unwrap() + 1
+        });
+        assert_eq!(volt_sync::internal::block_on(task).unwrap(), 2);
+        stop(&shared, threads);
+    });
+}

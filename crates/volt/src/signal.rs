@@ -1,0 +1,38 @@
+//! Signals of the operating system.
+//!
+//! ```no_run
+//! volt::run(async {
+//!     println!("press ctrl-c to stop");
+//!     volt::signal::ctrl_c().await.expect("the handler can be installed");
+//! });
+//! ```
+pub mod unix;
+
+use std::io;
+
+/// Completes at the next ctrl-c (SIGINT) of this process.
+///
+/// From the first call on, SIGINT does not end the process any more, also after the future is
+/// dropped: the process decides itself. Cancel safe; a signal before the first poll is missed.
+///
+/// # Errors
+/// If the handler cannot be installed, or the runtime shuts down.
+///
+/// # Panics
+/// Outside a Volt runtime.
+///
+/// ```
+/// # fn raise() {
+/// #     let id = std::process::id().to_string();
+/// #     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+/// # }
+/// volt::run(async {
+///     let stopped = volt::spawn(volt::signal::ctrl_c());
+///     volt::time::sleep(std::time::Duration::from_millis(100)).await;
+///     raise();
+///     stopped.await.unwrap().unwrap();
+/// });
+/// ```
+pub async fn ctrl_c() -> io::Result<()> {
+    unix::signal(unix::SignalKind::interrupt())?.next().await
+}

@@ -1,0 +1,208 @@
+//! The signals of unix.
+//!
+//! Each [`Signal`] has a socket pair: the handler writes a byte to one end, and the task waits for
+//! the other to become readable. So any number of them work side by side, in any number of
+//! runtimes, without shared state of ours. The handlers are installed by `signal-hook-registry`.
+#![allow(unsafe_code, reason = "installing a signal handler")]
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::raw::c_int;
+use std::os::unix::net::UnixStream;
+use std::task::{Context, Poll, ready};
+
+use signal_hook_registry::{FORBIDDEN, SigId};
+
+use crate::io::unix::AsyncFd;
+
+/// Which signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SignalKind(c_int);
+
+impl SignalKind {
+    /// The signal of this number, such as a real-time signal.
+    ///
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::from_raw(2), SignalKind::interrupt());
+    /// ```
+    #[must_use]
+    pub const fn from_raw(number: c_int) -> Self {
+        Self(number)
+    }
+
+    /// The signal's number.
+    ///
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::interrupt().as_raw_value(), 2);
+    /// ```
+    #[must_use]
+    pub const fn as_raw_value(&self) -> c_int {
+        self.0
+    }
+
+    /// SIGALRM: a timer set with `alarm` expired.
+    #[must_use]
+    pub const fn alarm() -> Self {
+        Self(libc::SIGALRM)
+    }
+
+    /// SIGCHLD: a child process changed its state.
+    #[must_use]
+    pub const fn child() -> Self {
+        Self(libc::SIGCHLD)
+    }
+
+    /// SIGHUP: the terminal is gone; by habit, "read the configuration again".
+    #[must_use]
+    pub const fn hangup() -> Self {
+        Self(libc::SIGHUP)
+    }
+
+    /// SIGINT: ctrl-c.
+    #[must_use]
+    pub const fn interrupt() -> Self {
+        Self(libc::SIGINT)
+    }
+
+    /// SIGIO: input or output is possible.
+    #[must_use]
+    pub const fn io() -> Self {
+        Self(libc::SIGIO)
+    }
+
+    /// SIGPIPE: written to a pipe that nobody reads.
+    #[must_use]
+    pub const fn pipe() -> Self {
+        Self(libc::SIGPIPE)
+    }
+
+    /// SIGQUIT: ctrl-backslash.
+    #[must_use]
+    pub const fn quit() -> Self {
+        Self(libc::SIGQUIT)
+    }
+
+    /// SIGTERM: a request to end.
+    #[must_use]
+    pub const fn terminate() -> Self {
+        Self(libc::SIGTERM)
+    }
+
+    /// SIGUSR1.
+    #[must_use]
+    pub const fn user_defined1() -> Self {
+        Self(libc::SIGUSR1)
+    }
+
+    /// SIGUSR2.
+    #[must_use]
+    pub const fn user_defined2() -> Self {
+        Self(libc::SIGUSR2)
+    }
+
+    /// SIGWINCH: the terminal's window changed its size.
+    #[must_use]
+    pub const fn window_change() -> Self {
+        Self(libc::SIGWINCH)
+    }
+}
+
+impl From<c_int> for SignalKind {
+    fn from(number: c_int) -> Self {
+        Self(number)
+    }
+}
+
+impl From<SignalKind> for c_int {
+    fn from(kind: SignalKind) -> Self {
+        kind.0
+    }
+}
+
+/// The arrivals of one kind of signal. Made by [`signal`].
+#[derive(Debug)]
+pub struct Signal {
+    arrivals: AsyncFd<UnixStream>,
+    handler: SigId,
+}
+
+/// Listens for a kind of signal from now on.
+///
+/// The signal's default action, such as to end the process, does not happen any more from here on,
+/// also when the [`Signal`] is dropped.
+///
+/// # Errors
+/// If the kind is not one that can be listened for (SIGKILL, SIGSTOP, SIGILL, SIGFPE, SIGSEGV, or no
+/// signal at all), or if there are no descriptors left.
+///
+/// # Panics
+/// Outside a Volt runtime.
+///
+/// ```
+/// use volt::signal::unix::{SignalKind, signal};
+///
+/// volt::run(async {
+///     let mut hangup = signal(SignalKind::hangup()).unwrap();
+///     # let id = std::process::id().to_string();
+///     // somebody: kill -HUP
+///     # std::process::Command::new("kill").args(["-HUP", &id]).status().unwrap();
+///     assert_eq!(hangup.recv().await, Some(()));
+///     assert!(signal(SignalKind::from_raw(9)).is_err());
+/// });
+/// ```
+pub fn signal(kind: SignalKind) -> io::Result<Signal> {
+    if kind.0 <= 0 || FORBIDDEN.contains(&kind.0) {
+        let message = format!("signal {} cannot be listened for", kind.0);
+        return Err(io::Error::new(ErrorKind::InvalidInput, message));
+    }
+    let (receiver, sender) = UnixStream::pair()?;
+    receiver.set_nonblocking(true)?;
+    sender.set_nonblocking(true)?;
+    let arrivals = AsyncFd::new(receiver)?;
+    let notify = move || {
+        // Full means that an arrival is waiting to be noticed already.
+        let _ = (&sender).write(&[1]);
+    };
+    // SAFETY: the handler does one `write` on a socket, which is async-signal-safe: no allocation,
+    // no lock; the registry saves and restores `errno` around it.
+    let handler = unsafe { signal_hook_registry::register(kind.0, notify) }?;
+    Ok(Signal { arrivals, handler })
+}
+
+impl Signal {
+    /// Waits for the next arrival. Several that come before it is noticed count as one.
+    ///
+    /// Cancel safe. `None` when the runtime has shut down.
+    pub async fn recv(&mut self) -> Option<()> {
+        self.next().await.ok()
+    }
+
+    /// As [`recv`](Self::recv).
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        self.poll_next(cx).map(Result::ok)
+    }
+
+    pub(super) async fn next(&mut self) -> io::Result<()> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let mut ready = ready!(self.arrivals.poll_read_ready(cx))?;
+            let read = ready.try_io(|arrivals| arrivals.get_ref().read(&mut [0; 64]));
+            match read {
+                Ok(Ok(0)) => return Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
+                Ok(read) => return Poll::Ready(read.map(drop)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+impl Drop for Signal {
+    fn drop(&mut self) {
+        signal_hook_registry::unregister(self.handler);
+    }
+}

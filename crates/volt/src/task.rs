@@ -1,0 +1,84 @@
+//! Asynchronous tasks: spawned futures, their handles, and what a task can do about itself.
+//!
+//! A task is one heap allocation: a `Header` of 64 bytes and, behind it, the future, whose place
+//! the output takes when it completes. Everybody who can reach it holds one of the references
+//! below, counted in the header's state word.
+//!
+//! | Reference      | How many            | What it may do                                          |
+//! |----------------|---------------------|---------------------------------------------------------|
+//! | owned list     | 1 until completion  | find the task at shutdown                               |
+//! | `Notified`     | at most 1           | the exclusive right to poll once; queued by a scheduler |
+//! | runner         | the `Notified`'s    | exclusive access to the future, while RUNNING           |
+//! | `JoinHandle`   | at most 1           | the output, once COMPLETE; the join waker's place before |
+//! | `Waker`        | any number          | notify                                                  |
+//! | `AbortHandle`  | any number          | notify with CANCELLED                                   |
+//!
+//! Access to the header's fields:
+//!
+//! | Field          | Who                                                                          |
+//! |----------------|------------------------------------------------------------------------------|
+//! | `state`        | everybody; see `state.rs`                                                    |
+//! | `vtable`, `scheduler` | everybody reads; never written                                        |
+//! | `queue_next`   | whoever holds the `Notified`, or the shutdown that made the task RUNNING     |
+//! | `owned`        | under the lock of the task's shard                                           |
+//! | `join_waker`   | written by the `JoinHandle` while neither JOIN_WAKER nor COMPLETE is set, read by it while JOIN_WAKER is set; moved out by whoever clears JOIN_WAKER, or sets COMPLETE while it is set |
+//! | future         | the runner                                                                   |
+//! | output         | the runner until COMPLETE; then the `JoinHandle`, or the runner if there is none |
+//!
+//! Invariants:
+//! 1. A task that is not COMPLETE has a runner, a `Notified`, or a place in an owned list: dropping
+//!    any other reference is never the last one, so freeing a task runs no user code.
+//! 2. At most one `Notified` exists, and while it does the task is NOTIFIED and neither RUNNING nor
+//!    COMPLETE. Shutdown never takes a queued task away from its `Notified`: it only marks it.
+//! 3. A task leaves its owned list after its future is gone and before it is COMPLETE, and touches
+//!    its scheduler no more after that.
+//! 4. The scheduler lives until its owned list is closed and empty. With 2 and 3: whoever holds a
+//!    `Notified` may use the scheduler until it hands the `Notified` over. A thread of another
+//!    runtime, or of none, therefore takes a strong count *before* the hand-over.
+
+mod abort;
+mod cell;
+pub mod coop;
+mod error;
+mod harness;
+mod header;
+mod id;
+mod join;
+mod join_set;
+mod local;
+mod notified;
+mod owned;
+mod queue;
+mod state;
+mod task_local;
+mod waker;
+mod yield_now;
+
+pub use crate::runtime::{block_in_place, spawn, spawn_blocking};
+pub use abort::AbortHandle;
+pub use coop::{Unconstrained, consume_budget, unconstrained};
+pub use error::JoinError;
+pub use id::{Id, id, try_id};
+pub use join::JoinHandle;
+pub use join_set::JoinSet;
+pub use local::{LocalEnterGuard, LocalSet, spawn_local};
+pub use task_local::{AccessError, LocalKey, TaskLocalFuture};
+pub use yield_now::yield_now;
+
+/// Futures that are returned by this module's functions.
+pub mod futures {
+    pub use super::task_local::TaskLocalFuture;
+}
+
+pub(crate) use cell::unowned;
+pub(crate) use header::Header;
+pub(crate) use notified::{Notified, Schedule};
+pub(crate) use owned::OwnedTasks;
+pub(crate) use queue::TaskQueue;
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(test)]
+mod test;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,159 @@
+//! Cooperative scheduling: the budget that makes a busy task yield.
+//!
+//! A task may do 128 successful operations (receiving a message, taking a lock, reading a socket,
+//! joining a task) in one poll. After that, operations report `Pending` and wake the task at once,
+//! so that it goes to the back of the queue and the others get their turn. Code that awaits only
+//! Volt's types needs to do nothing for this.
+//!
+//! # Examples
+//! A loop that computes without ever waiting can take part:
+//! ```
+//! # volt::run(async {
+//! let mut sum = 0_u64;
+//! for n in 0..1000 {
+//!     sum += n;
+//!     volt::task::coop::consume_budget().await; // yields now and then
+//! }
+//! # assert_eq!(sum, 499_500);
+//! # });
+//! ```
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+
+/// True unless the running task has used up its budget for this poll.
+///
+/// # Examples
+/// ```
+/// assert!(volt::task::coop::has_budget_remaining()); // outside of tasks there is no limit
+/// ```
+#[inline]
+pub fn has_budget_remaining() -> bool {
+    volt_sync::coop::has_budget_remaining()
+}
+
+/// Takes one unit of the budget; yields if none is left.
+///
+/// # Cancel safety
+/// Nothing is lost if it is dropped.
+pub async fn consume_budget() {
+    poll_fn(|cx| {
+        ready!(volt_sync::coop::poll_proceed(cx));
+        volt_sync::coop::made_progress();
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// For hand-written futures: `Pending`, with a wake-up on its way, if the budget is used up;
+/// otherwise a guard on which to report success.
+///
+/// # Examples
+/// ```
+/// use std::task::{Context, Poll, ready};
+///
+/// fn poll_next(cx: &mut Context<'_>) -> Poll<u32> {
+///     let coop = ready!(volt::task::coop::poll_proceed(cx));
+///     // ... the operation succeeded:
+///     coop.made_progress();
+///     Poll::Ready(1)
+/// }
+/// # assert!(poll_next(&mut Context::from_waker(std::task::Waker::noop())).is_ready());
+/// ```
+#[inline]
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
+    ready!(volt_sync::coop::poll_proceed(cx));
+    Poll::Ready(RestoreOnPending { made_progress: Cell::new(false) })
+}
+
+/// What [`poll_proceed`] returns. A unit of the budget is taken if
+/// [`made_progress`](Self::made_progress) is called before it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct RestoreOnPending {
+    made_progress: Cell<bool>,
+}
+
+impl RestoreOnPending {
+    /// The operation succeeded.
+    #[inline]
+    pub fn made_progress(&self) {
+        self.made_progress.set(true);
+    }
+}
+
+impl Drop for RestoreOnPending {
+    #[inline]
+    fn drop(&mut self) {
+        if self.made_progress.get() {
+            volt_sync::coop::made_progress();
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`cooperative`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Coop<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for Coop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let coop = ready!(poll_proceed(cx));
+        let output = ready!(self.project().future.poll(cx));
+        coop.made_progress();
+        Poll::Ready(output)
+    }
+}
+
+/// Makes `future` take a unit of the budget when it completes, and yield before that if there is
+/// none. For futures that other crates made.
+#[inline]
+pub fn cooperative<F: Future>(future: F) -> Coop<F> {
+    Coop { future }
+}
+
+pin_project! {
+    /// The future of [`unconstrained`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Unconstrained<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for Unconstrained<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let future = self.project().future;
+        volt_sync::coop::with_budget(None, || future.poll(cx))
+    }
+}
+
+/// Polls `future` without a budget: it does not yield before it has to wait.
+///
+/// A loop inside it that always finds something ready starves the other tasks of its worker.
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// assert_eq!(volt::task::unconstrained(async { 1 }).await, 1);
+/// # });
+/// ```
+#[inline]
+pub fn unconstrained<F>(future: F) -> Unconstrained<F> {
+    Unconstrained { future }
+}

@@ -1,0 +1,95 @@
+//! Names of tasks.
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::ptr::NonNull;
+
+use super::header::Header;
+
+/// Tells a task from all others that are alive.
+///
+/// Ids have no order, and the id of a task that has completed may be given to another one later
+/// (though not soon: it combines the task's address with a counter).
+///
+/// # Examples
+/// ```
+/// volt::run(async {
+///     let (a, b) = (volt::spawn(async {}), volt::spawn(async {}));
+///     assert_ne!(a.id(), b.id());
+/// });
+/// ```
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+pub struct Id(NonZeroU64);
+
+impl Id {
+    pub(super) fn new(task: NonNull<Header>, generation: u16) -> Self {
+        // Headers are aligned to 8 bytes and user addresses end below 2^48 (where they do not, the
+        // generation only overlaps the highest bits).
+        let address = task.addr().get() as u64 >> 3;
+        let id = address ^ (u64::from(generation) << 48);
+        Self(NonZeroU64::new(id).unwrap_or(NonZeroU64::MAX))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+volt_sync::internal::primitive::const_thread_local! {
+    static CURRENT: Cell<Option<Id>> = Cell::new(None);
+    static GENERATION: Cell<u16> = Cell::new(0);
+}
+
+/// The id of the running task.
+///
+/// # Examples
+/// ```
+/// volt::run(async {
+///     let task = volt::spawn(async { volt::task::id() });
+///     assert_eq!(task.id(), task.await.unwrap());
+/// });
+/// ```
+///
+/// # Panics
+/// If it is not called from within a task. The future of `block_on` is none.
+#[track_caller]
+pub fn id() -> Id {
+    try_id().expect("`task::id` needs a running task: call it inside a spawned future")
+}
+
+/// The id of the running task, if there is one.
+///
+/// # Examples
+/// ```
+/// assert!(volt::task::try_id().is_none());
+/// ```
+pub fn try_id() -> Option<Id> {
+    CURRENT.try_with(Cell::get).ok().flatten()
+}
+
+/// The next generation; one counter a thread, since tasks at one address mostly follow each other
+/// on one thread.
+pub(super) fn next_generation() -> u16 {
+    GENERATION.try_with(|cell| cell.replace(cell.get().wrapping_add(1))).unwrap_or_default()
+}
+
+/// Makes `id` the running task's until the result is dropped.
+#[inline]
+pub(super) fn enter(id: Id) -> Entered {
+    Entered(CURRENT.try_with(|current| current.replace(Some(id))).unwrap_or_default())
+}
+
+/// Puts the outer task's id back.
+pub(super) struct Entered(Option<Id>);
+
+impl Drop for Entered {
+    #[inline]
+    fn drop(&mut self) {
+        // An error means that the thread is ending: nobody asks any more.
+        let _ended = CURRENT.try_with(|current| current.set(self.0));
+    }
+}

@@ -1,0 +1,398 @@
+//! Tasks that stay on one thread, and may therefore hold what is not `Send`.
+//!
+//! Purpose: a scheduler inside a future. Whoever awaits the `LocalSet` (or its `run_until`) runs
+//! its tasks.
+//!
+//! State: a queue for wake-ups from inside (no synchronisation), a queue under a lock for all
+//! others, and the waker of whoever drives the set.
+//!
+//! Invariants:
+//! 1. `Shared::local` is touched by the thread of the `LocalSet` only: by the set itself, which is
+//!    not `Send`, and by `schedule` if the thread-local `DRIVEN` says that this thread drives it.
+//! 2. The `LocalSet`'s drop closes the owned list and empties both queues before it returns. That
+//!    is invariant 4 of `task.rs`; the remote path takes its strong count before the hand-over.
+//!
+//! Progress: the driver registers its waker, then runs what is queued. A task that is queued from
+//! outside is queued first and then wakes the driver. One that is queued from inside is seen by the
+//! driver, which wakes itself if it leaves anything.
+//!
+//! Cost: a wake-up from inside takes no lock; one from outside a lock and a wake-up of the driver.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::PoisonError;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use volt_sync::internal::WaiterSlot;
+use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
+
+use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue};
+use crate::runtime::Runtime;
+
+/// The most tasks that are polled before the driver lets others go first.
+const MAX_POLLS: usize = 61;
+
+/// The queue from outside goes first once in this many polls.
+const REMOTE_INTERVAL: usize = 31;
+
+/// A set of tasks that run on the thread that drives the set.
+///
+/// Its tasks need not be `Send`. They run only while the set itself, or a future that
+/// [`run_until`](Self::run_until) returned, is polled. Dropping the set drops its tasks.
+///
+/// # Examples
+/// ```
+/// use std::rc::Rc;
+/// use volt::task::{LocalSet, spawn_local};
+///
+/// # volt::run(async {
+/// let local = LocalSet::new();
+/// let shared = Rc::new(7);
+/// let sum = local
+///     .run_until(async move {
+///         let copy = shared.clone();
+///         let task = spawn_local(async move { *copy });
+///         *shared + task.await.unwrap()
+///     })
+///     .await;
+/// assert_eq!(sum, 14);
+/// # });
+/// ```
+pub struct LocalSet {
+    shared: Arc<Shared>,
+    _not_send: PhantomData<*const ()>,
+}
+
+struct Shared {
+    local: UnsafeCell<TaskQueue>,
+    remote: Mutex<TaskQueue>,
+    owned: OwnedTasks,
+    driver: WaiterSlot,
+}
+
+// SAFETY: `local` is touched on one thread (invariant 1); it is empty when the last `Arc` goes,
+// on whatever thread (invariant 2). The rest is `Send`.
+unsafe impl Send for Shared {}
+// SAFETY: `local` is touched on one thread (invariant 1). The rest is `Sync`.
+unsafe impl Sync for Shared {}
+
+volt_sync::internal::primitive::const_thread_local! {
+    /// Where `spawn_local` spawns.
+    static CURRENT: RefCell<Option<Arc<Shared>>> = RefCell::new(None);
+    /// The set that this thread drives just now. Only compared.
+    static DRIVEN: Cell<*const Shared> = Cell::new(ptr::null());
+}
+
+/// Spawns a task on the current [`LocalSet`].
+///
+/// # Examples
+/// ```
+/// let local = volt::task::LocalSet::new();
+/// let runtime = volt::runtime::Builder::new_current_thread().build().unwrap();
+/// let value = local.block_on(&runtime, async {
+///     let cell = std::rc::Rc::new(std::cell::Cell::new(1));
+///     let theirs = cell.clone();
+///     volt::task::spawn_local(async move { theirs.set(2) }).await.unwrap();
+///     cell.get()
+/// });
+/// assert_eq!(value, 2);
+/// ```
+///
+/// # Panics
+/// Outside of one: it must be called in a task of a `LocalSet`, in [`LocalSet::run_until`], or
+/// while a [`LocalSet::enter`] guard lives.
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    let current = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
+    let current = current.expect(
+        "`spawn_local` needs a `LocalSet`: call it inside `LocalSet::run_until`, a local task, or \
+         under `LocalSet::enter`",
+    );
+    // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
+    // its guards only, which stay on their thread.
+    unsafe { Shared::spawn(&current, future) }
+}
+
+impl LocalSet {
+    /// A set without tasks.
+    pub fn new() -> Self {
+        let shared = Shared {
+            local: UnsafeCell::new(TaskQueue::new()),
+            remote: Mutex::new(TaskQueue::new()),
+            owned: OwnedTasks::new(1),
+            driver: WaiterSlot::new(),
+        };
+        Self { shared: Arc::new(shared), _not_send: PhantomData }
+    }
+
+    /// Spawns a task on this set. It runs when the set is driven.
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        // SAFETY: a `LocalSet` stays on its thread.
+        unsafe { Shared::spawn(&self.shared, future) }
+    }
+
+    /// Drives the set while `future` runs, and returns what it returns. Tasks that remain wait
+    /// for the set to be driven again.
+    ///
+    /// # Cancel safety
+    /// If this is dropped, so is `future`; the set's tasks remain.
+    pub fn run_until<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+        RunUntil { set: self, future }
+    }
+
+    /// As [`run_until`](Self::run_until), blocking the thread as
+    /// [`Runtime::block_on`](crate::runtime::Runtime::block_on) does.
+    ///
+    /// # Panics
+    /// If called where futures are polled, or if the future panics.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
+        runtime.block_on(self.run_until(future))
+    }
+
+    /// Makes [`spawn_local`] spawn on this set until the guard is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// let local = volt::task::LocalSet::new();
+    /// let guard = local.enter();
+    /// let task = volt::task::spawn_local(async { 1 });
+    /// drop(guard);
+    /// # volt::run(async move {
+    /// local.await;
+    /// assert_eq!(task.await.unwrap(), 1);
+    /// # });
+    /// ```
+    pub fn enter(&self) -> LocalEnterGuard {
+        LocalEnterGuard {
+            outer: replace_current(Some(self.shared.clone())),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Registers the driver.
+    fn register(&self, cx: &Context<'_>) {
+        // SAFETY: a `LocalSet` stays on its thread, so the calls follow each other.
+        unsafe { self.shared.driver.register(cx.waker()) };
+    }
+
+    /// Runs tasks; true if some may remain.
+    fn tick(&self) -> bool {
+        for polls in 0..MAX_POLLS {
+            // SAFETY: a `LocalSet` stays on its thread.
+            match unsafe { self.shared.pop(polls % REMOTE_INTERVAL == 0) } {
+                Some(task) => task.run(),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Makes the set current, and driven by this thread, while `f` runs.
+    fn drive<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Restore(*const Shared);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                let _ended = DRIVEN.try_with(|driven| driven.set(self.0));
+            }
+        }
+        let _current = self.enter();
+        let address = Arc::as_ptr(&self.shared);
+        let outer = DRIVEN.try_with(|driven| driven.replace(address)).unwrap_or(ptr::null());
+        let _restore = Restore(outer);
+        f()
+    }
+}
+
+fn replace_current(new: Option<Arc<Shared>>) -> Option<Arc<Shared>> {
+    // An error means that the thread is ending: nobody spawns any more.
+    CURRENT.try_with(|current| current.replace(new)).ok().flatten()
+}
+
+impl Shared {
+    /// Spawns a task.
+    ///
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn spawn<F>(this: &Arc<Self>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        // SAFETY:
+        // 1. The set's drop closes and empties the list; `release` is below.
+        // 2. The set runs, and closes, on the current thread.
+        let (join, task) = unsafe { this.owned.bind(0, future, NonNull::from(&**this)) };
+        if let Some(task) = task {
+            // SAFETY: we are on the set's thread.
+            unsafe { this.push_local(task) };
+            if !this.is_driven() {
+                this.driver.wake();
+            }
+        }
+        join
+    }
+
+    fn is_driven(&self) -> bool {
+        DRIVEN.try_with(|driven| ptr::eq(driven.get(), self)).unwrap_or(false)
+    }
+
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn push_local(&self, task: Notified) {
+        // SAFETY: invariant 1; no user code runs inside, so nobody else is in the queue.
+        self.local.with_mut(|local| unsafe { &mut *local }.push(task));
+    }
+
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn pop(&self, remote_first: bool) -> Option<Notified> {
+        let local = || {
+            // SAFETY: invariant 1; no user code runs inside, so nobody else is in the queue.
+            self.local.with_mut(|local| unsafe { &mut *local }.pop())
+        };
+        let remote = || self.remote.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if remote_first { remote().or_else(local) } else { local().or_else(remote) }
+    }
+}
+
+// SAFETY:
+// 1. `release` unlinks the task from `owned`.
+// 2. The drop of the `LocalSet`, which has a strong count, closes and empties it.
+unsafe impl Schedule for Shared {
+    unsafe fn schedule(this: NonNull<Self>, task: Notified) {
+        // SAFETY: alive: we have not handed the task over.
+        let shared = unsafe { this.as_ref() };
+        if shared.is_driven() {
+            // SAFETY: this thread drives the set, so it is the set's.
+            return unsafe { shared.push_local(task) };
+        }
+        // SAFETY: alive, and the pointer is an `Arc`'s.
+        unsafe { Arc::increment_strong_count(this.as_ptr()) };
+        // SAFETY: the count was just added.
+        let shared = unsafe { Arc::from_raw(this.as_ptr()) };
+        shared.remote.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+        shared.driver.wake();
+    }
+
+    unsafe fn release(this: NonNull<Self>, task: NonNull<Header>) -> bool {
+        // SAFETY: alive: the task is in the list.
+        let shared = unsafe { this.as_ref() };
+        // SAFETY: the runner calls this once.
+        unsafe { shared.owned.release(task) };
+        true
+    }
+}
+
+/// Drives the set until all of its tasks have completed.
+impl Future for LocalSet {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.register(cx);
+        if self.drive(|| self.tick()) {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        } else if self.shared.owned.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl Drop for LocalSet {
+    fn drop(&mut self) {
+        self.drive(|| {
+            self.shared.owned.close_and_cancel();
+            let mut attempt = 0;
+            while !self.shared.owned.is_empty() {
+                // SAFETY: a `LocalSet` stays on its thread.
+                match unsafe { self.shared.pop(false) } {
+                    Some(task) => drop(task),
+                    None => {
+                        // Some thread is about to queue a task: a few instructions more.
+                        spin(attempt);
+                        attempt += 1;
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Default for LocalSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for LocalSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSet").field("tasks", &self.shared.owned.len()).finish()
+    }
+}
+
+pin_project! {
+    /// The future of `run_until`.
+    struct RunUntil<'a, F> {
+        set: &'a LocalSet,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for RunUntil<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let set: &LocalSet = this.set;
+        set.register(cx);
+        set.drive(|| {
+            if let Poll::Ready(output) = this.future.poll(cx) {
+                return Poll::Ready(output);
+            }
+            if set.tick() {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+    }
+}
+
+/// What [`LocalSet::enter`] returns.
+pub struct LocalEnterGuard {
+    outer: Option<Arc<Shared>>,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for LocalEnterGuard {
+    fn drop(&mut self) {
+        drop(replace_current(self.outer.take()));
+    }
+}
+
+impl fmt::Debug for LocalEnterGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalEnterGuard").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,129 @@
+//! Tests of `LocalSet`, with an executor that only blocks.
+#![allow(clippy::disallowed_methods, reason = "the tests start threads")]
+
+use std::cell::{Cell, RefCell};
+use std::future::{pending, poll_fn};
+use std::panic::catch_unwind;
+use std::rc::Rc;
+use std::task::Poll;
+use std::thread;
+
+use volt_sync::internal::block_on;
+
+use super::{LocalSet, spawn_local};
+use crate::task::{test::Dropped, yield_now};
+
+#[test]
+fn tasks_run_while_the_set_is_driven() {
+    let set = LocalSet::new();
+    let count = Rc::new(Cell::new(0));
+    for _ in 0..1000 {
+        let count = count.clone();
+        drop(set.spawn_local(async move {
+            yield_now().await;
+            count.set(count.get() + 1);
+        }));
+    }
+    assert_eq!(count.get(), 0);
+    block_on(set);
+    assert_eq!(count.get(), 1000);
+}
+
+#[test]
+fn run_until_returns_with_its_future_and_leaves_the_rest() {
+    let set = LocalSet::new();
+    let (owned, dropped) = Dropped::counter();
+    let value = block_on(set.run_until(async {
+        drop(spawn_local(async move {
+            let _owned = owned;
+            pending::<()>().await;
+        }));
+        spawn_local(async { spawn_local(async { 5 }).await.unwrap() }).await.unwrap()
+    }));
+    assert_eq!(value, 5);
+    assert_eq!(dropped(), 0);
+    drop(set);
+    assert_eq!(dropped(), 1);
+}
+
+#[test]
+fn spawn_local_outside_of_a_set_panics() {
+    let set = LocalSet::new();
+    assert!(catch_unwind(|| drop(spawn_local(async {}))).is_err());
+    let guard = set.enter();
+    let handle = spawn_local(async { 1 });
+    drop(guard);
+    assert!(catch_unwind(|| drop(spawn_local(async {}))).is_err());
+    assert_eq!(block_on(set.run_until(handle)).unwrap(), 1);
+}
+
+#[test]
+fn wake_ups_from_another_thread() {
+    let set = LocalSet::new();
+    let log = Rc::new(RefCell::new(Vec::new()));
+    for n in 0..10 {
+        let log = log.clone();
+        let mut thread = None;
+        drop(set.spawn_local(poll_fn(move |cx| {
+            if thread.is_some() {
+                log.borrow_mut().push(n);
+                return Poll::Ready(());
+            }
+            let waker = cx.waker().clone();
+            thread = Some(thread::spawn(move || waker.wake()));
+            Poll::Pending
+        })));
+    }
+    block_on(set);
+    log.borrow_mut().sort_unstable();
+    assert_eq!(*log.borrow(), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn sets_nest() {
+    let (outer, inner) = (LocalSet::new(), LocalSet::new());
+    let sum = block_on(outer.run_until(async move {
+        let a = spawn_local(async { 1 });
+        let b = inner.run_until(async {
+            let c = spawn_local(async { 2 }).await.unwrap();
+            c + a.await.unwrap()
+        });
+        // The outer set's task is woken while the inner one is driven.
+        b.await + spawn_local(async { 4 }).await.unwrap()
+    }));
+    assert_eq!(sum, 7);
+}
+
+#[test]
+fn drop_of_a_task_may_spawn_and_wake() {
+    struct Spawns(Rc<Cell<u32>>);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            let again = self.0.clone();
+            drop(spawn_local(async move {
+                again.set(100);
+            }));
+        }
+    }
+    let count = Rc::new(Cell::new(0));
+    let set = LocalSet::new();
+    let held = Spawns(count.clone());
+    drop(set.spawn_local(async move {
+        let _held = held;
+        pending::<()>().await;
+    }));
+    block_on(set.run_until(yield_now()));
+    drop(set);
+    assert_eq!(count.get(), 1, "spawned on a closed set: dropped");
+}
+
+#[test]
+fn panic_stays_in_its_task() {
+    let set = LocalSet::new();
+    let handle = set.spawn_local(async { panic!("local") });
+    let other = set.spawn_local(async { 1 });
+    block_on(set);
+    assert!(block_on(handle).unwrap_err().is_panic());
+    assert_eq!(block_on(other).unwrap(), 1);
+}

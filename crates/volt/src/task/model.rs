@@ -1,0 +1,282 @@
+//! Loom models of the task protocol.
+
+use std::future::{pending, poll_fn, ready};
+use std::sync::Arc as StdArc;
+use std::sync::Mutex as StdMutex;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Poll, Waker};
+
+use loom::thread;
+use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell};
+
+use super::test::{Dropped, Queue, counting_waker, poll_with};
+
+/// A task that waits until `flag` is `until`; its waker, taken from a first poll.
+fn waiting(
+    queue: &Arc<Queue>,
+    flag: Arc<AtomicUsize>,
+    until: usize,
+    owns: Dropped,
+) -> (super::JoinHandle<Dropped>, Waker) {
+    let slot = StdArc::new(StdMutex::new(None));
+    let stored = slot.clone();
+    // The future's own state: loom checks that one poll is ordered before the next.
+    let mut polls = Some((Polls::default(), owns));
+    let join = Queue::spawn(
+        queue,
+        poll_fn(move |cx| {
+            polls.as_ref().unwrap().0.count();
+            let mut slot = stored.lock().unwrap();
+            if slot.is_none() {
+                *slot = Some(cx.waker().clone());
+            }
+            drop(slot);
+            if flag.load(Relaxed) >= until {
+                Poll::Ready(polls.take().unwrap().1)
+            } else {
+                Poll::Pending
+            }
+        }),
+    );
+    queue.run();
+    let waker = slot.lock().unwrap().clone().unwrap();
+    *slot.lock().unwrap() = Some(waker.clone());
+    (join, waker)
+}
+
+#[derive(Default)]
+struct Polls(UnsafeCell<u32>);
+
+// SAFETY: loom checks every access.
+unsafe impl Send for Polls {}
+
+impl Drop for Polls {
+    fn drop(&mut self) {
+        self.count();
+    }
+}
+
+impl Polls {
+    fn count(&self) {
+        // SAFETY: only the task's runner gets here; loom checks it.
+        self.0.with_mut(|n| unsafe { *n += 1 });
+    }
+}
+
+fn is_ok<T>(join: &mut super::JoinHandle<T>) -> bool {
+    matches!(poll_with(join, Waker::noop()), Poll::Ready(Ok(_)))
+}
+
+/// [TK1], [TK2], finding K8: what a waker wrote before it woke is seen by a poll, also if the task
+/// was running or notified already.
+#[test]
+fn wake_while_running_is_seen() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (mut join, waker) = waiting(&queue, flag.clone(), 2, owns);
+        let other = waker.clone();
+        let flag2 = flag.clone();
+        let thread1 = thread::spawn(move || {
+            flag2.fetch_add(1, Relaxed);
+            waker.wake_by_ref();
+        });
+        let queue2 = queue.clone();
+        let thread2 = thread::spawn(move || {
+            flag.fetch_add(1, Relaxed);
+            other.wake();
+            queue2.run();
+        });
+        queue.run();
+        thread1.join().unwrap();
+        thread2.join().unwrap();
+        queue.run();
+        assert!(is_ok(&mut join));
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
+/// [TK3], [TK4]: a join handle that changes its waker while the task completes gets the output, or
+/// a wake-up of the waker that it gave last.
+#[test]
+fn join_waker_change_against_completion() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let (owns, dropped) = Dropped::counter();
+        let mut join = Queue::spawn(&queue, ready(owns));
+        let (_first, waker) = counting_waker();
+        let (last, last_waker) = counting_waker();
+        let queue2 = queue.clone();
+        let runner = thread::spawn(move || queue2.run());
+        let mut done = poll_with(&mut join, &waker).is_ready();
+        if !done {
+            done = poll_with(&mut join, &last_waker).is_ready();
+        }
+        runner.join().unwrap();
+        if !done {
+            assert_eq!(last.get(), 1, "the last waker is woken");
+            assert!(is_ok(&mut join));
+        }
+        assert_eq!(dropped(), 1);
+        assert_eq!(StdArc::strong_count(&last), 2, "the waker is not leaked");
+        Queue::shutdown(queue);
+    });
+}
+
+/// [TK3], [TK4]: a join handle that is dropped while the task completes: one of the two drops the
+/// output, and one the waker.
+#[test]
+fn join_drop_against_completion() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let (owns, dropped) = Dropped::counter();
+        let mut join = Queue::spawn(&queue, ready(owns));
+        let (counter, waker) = counting_waker();
+        let queue2 = queue.clone();
+        let runner = thread::spawn(move || queue2.run());
+        let _either_way = poll_with(&mut join, &waker);
+        drop(_either_way);
+        drop(join);
+        runner.join().unwrap();
+        assert_eq!(dropped(), 1);
+        assert_eq!(StdArc::strong_count(&counter), 2, "the waker is not leaked");
+        Queue::shutdown(queue);
+    });
+}
+
+/// Abort, wake and poll at once: the future is dropped once, and the task completes.
+#[test]
+fn abort_against_wake_and_run() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (mut join, waker) = waiting(&queue, flag.clone(), 1, owns);
+        let abort = join.abort_handle();
+        let aborter = thread::spawn(move || abort.abort());
+        let queue2 = queue.clone();
+        let runner = thread::spawn(move || {
+            flag.fetch_add(1, Relaxed);
+            waker.wake();
+            queue2.run();
+        });
+        queue.run();
+        aborter.join().unwrap();
+        runner.join().unwrap();
+        queue.run();
+        match poll_with(&mut join, Waker::noop()) {
+            Poll::Ready(Ok(output)) => drop(output),
+            Poll::Ready(Err(error)) => assert!(error.is_cancelled()),
+            Poll::Pending => panic!("the task never completed"),
+        }
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
+/// [TK5]: the memory is freed (which `free` reports to loom) after every access by the others: the
+/// runner, the join handle, a waker.
+#[test]
+fn last_reference_frees_after_all_others() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (mut join, waker) = waiting(&queue, flag.clone(), 1, owns);
+        flag.fetch_add(1, Relaxed);
+        waker.wake_by_ref();
+        let task = queue.pop().unwrap();
+        let runner = thread::spawn(move || task.run());
+        let joiner = thread::spawn(move || {
+            let _either_way = is_ok(&mut join);
+        });
+        drop(waker);
+        joiner.join().unwrap();
+        runner.join().unwrap();
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
+/// [TK6]: shutdown finds a task idle that another thread has just polled, and drops its future.
+#[test]
+fn shutdown_against_poll() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (join, waker) = waiting(&queue, flag, 1, owns);
+        waker.wake();
+        let task = queue.pop().unwrap();
+        let runner = thread::spawn(move || task.run());
+        Queue::shutdown(queue);
+        assert_eq!(dropped(), 1);
+        runner.join().unwrap();
+        drop(join);
+    });
+}
+
+/// Invariant 4 of `task.rs`: a wake-up from a foreign thread against the end of the runtime. The
+/// scheduler is not used after it is gone (loom checks its `alive` cell), the future dropped once.
+#[test]
+fn remote_wake_against_shutdown() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (join, waker) = waiting(&queue, flag, 1, owns);
+        let remote = thread::spawn(move || waker.wake());
+        Queue::shutdown(queue);
+        assert_eq!(dropped(), 1);
+        drop(join);
+        remote.join().unwrap();
+    });
+}
+
+/// As above, with an abort, which also makes a `Notified`.
+#[test]
+fn remote_abort_against_shutdown() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let (mut join, waker) = waiting(&queue, flag, 1, owns);
+        let abort = join.abort_handle();
+        let remote = thread::spawn(move || {
+            abort.abort();
+            drop(waker);
+        });
+        Queue::shutdown(queue);
+        assert_eq!(dropped(), 1);
+        let Poll::Ready(Err(error)) = poll_with(&mut join, Waker::noop()) else { panic!() };
+        assert!(error.is_cancelled());
+        remote.join().unwrap();
+    });
+}
+
+/// [OT1]: a bind that races with the close is either refused or found by it.
+#[test]
+fn bind_against_close() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let (owns, dropped) = Dropped::counter();
+        let queue2 = queue.clone();
+        let spawner = thread::spawn(move || {
+            let mut join = Queue::spawn(&queue2, async move {
+                let _owns = owns;
+                pending::<()>().await;
+            });
+            // As a worker that shuts down would.
+            while let Some(task) = queue2.pop() {
+                drop(task);
+            }
+            drop(queue2);
+            poll_with(&mut join, Waker::noop()).is_ready()
+        });
+        Queue::shutdown(queue);
+        let _seen = spawner.join().unwrap();
+        assert_eq!(dropped(), 1);
+    });
+}

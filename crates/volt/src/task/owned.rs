@@ -1,0 +1,288 @@
+//! All tasks of a runtime that have not completed, so that a shutdown can find them.
+//!
+//! Purpose: a list of the living tasks, in shards, each behind a lock of one bit: a worker binds
+//! its spawns to its own shard and mostly completes them there, so that the lock is free and its
+//! line in the worker's cache.
+//!
+//! Rejected: one list behind one mutex (contended by every spawn); a `Vec` or slab (allocates, and
+//! a spawn is one allocation); popping tasks at shutdown whose `Notified` somebody holds (the
+//! list would be empty while that somebody still uses the scheduler).
+//!
+//! | State of a shard | bind              | release  | shutdown                             |
+//! |------------------|-------------------|----------|--------------------------------------|
+//! | open             | links             | unlinks  | to closed; cancels all idle tasks, marks the others |
+//! | closed           | refused: cancelled | unlinks | cancels all idle tasks, marks the others |
+//!
+//! Invariants:
+//! 1. The list and the links of its tasks are touched under the shard's lock only.
+//! 2. No user code runs under the lock.
+//! 3. A task is linked from its bind until its runner releases it, or shutdown becomes its runner.
+//!
+//! | Edge  | Release side        | Acquire side      | Carries                   | Model |
+//! |-------|---------------------|-------------------|---------------------------|-------|
+//! | [OT1] | `Guard::drop`       | `Shard::lock`     | the list                  | `task::model::bind_against_close` |
+//!
+//! Progress: after `close_and_cancel`, every task that was bound is COMPLETE, or somebody runs it,
+//! or somebody holds its `Notified` and will run or drop it, and it is still linked. So whoever
+//! drains all queues until [`is_empty`](OwnedTasks::is_empty) knows that no other thread has a
+//! `Notified` of this runtime.
+//!
+//! Cost: bind 1 read-modify-write, release 1.
+
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, UnsafeCell, spin};
+use volt_sync::internal::{CachePadded, LinkedList};
+
+use super::cell;
+use super::header::Header;
+use super::join::JoinHandle;
+use super::notified::{Notified, Schedule};
+use super::state::Shutdown;
+
+/// The number of shards is kept in 8 bits of the task's state.
+const MAX_SHARDS: usize = 256;
+
+/// The list.
+pub(crate) struct OwnedTasks {
+    shards: Box<[CachePadded<Shard>]>,
+}
+
+struct Shard {
+    locked: AtomicBool,
+    /// Written under the lock, read by anyone for statistics.
+    len: AtomicUsize,
+    content: UnsafeCell<Content>,
+}
+
+struct Content {
+    tasks: LinkedList<Header>,
+    closed: bool,
+}
+
+// SAFETY: the list holds references to headers, which are `Send` and `Sync`; its cell is guarded by
+// the lock.
+unsafe impl Send for OwnedTasks {}
+// SAFETY: `&OwnedTasks` reaches the cell only through the lock.
+unsafe impl Sync for OwnedTasks {}
+
+impl OwnedTasks {
+    /// An empty list with `shards` shards (at most 256; more share).
+    pub(crate) fn new(shards: usize) -> Self {
+        let shard = || {
+            CachePadded::new(Shard {
+                locked: AtomicBool::new(false),
+                len: AtomicUsize::new(0),
+                content: UnsafeCell::new(Content { tasks: LinkedList::new(), closed: false }),
+            })
+        };
+        Self { shards: (0..shards.clamp(1, MAX_SHARDS)).map(|_| shard()).collect() }
+    }
+
+    /// Makes a task of `future` and adds it. No `Notified` if the list is closed: the task has been
+    /// cancelled.
+    ///
+    /// `shard` is any number; a worker passes its own index.
+    ///
+    /// # Safety
+    /// 1. `scheduler` lives until this list is closed and empty, and `S::release` calls
+    ///    [`release`](Self::release) of this list.
+    /// 2. `future` is `Send`, or the scheduler runs it on the current thread only, and this
+    ///    thread also closes the list. (The join handle is `Send` only if the output is.)
+    #[inline]
+    pub(crate) unsafe fn bind<F, S>(
+        &self,
+        shard: usize,
+        future: F,
+        scheduler: NonNull<S>,
+    ) -> (JoinHandle<F::Output>, Option<Notified>)
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+        S: Schedule,
+    {
+        let index = shard % self.shards.len();
+        // `MAX_SHARDS` makes the index fit. The references: list, `Notified`, join handle.
+        let task = cell::allocate(future, scheduler, 3, index as u8);
+        // SAFETY: one of the three references; JOIN_INTEREST is set.
+        let join = unsafe { JoinHandle::new(task) };
+        let mut shard = self.shards[index].lock();
+        if shard.closed {
+            drop(shard);
+            // SAFETY: the `Notified`'s reference; the task was never queued.
+            unsafe { Self::refuse(task) };
+            return (join, None);
+        }
+        // SAFETY: the task was just made; the reference of the list keeps it alive in it.
+        unsafe { shard.tasks.push_back(task) };
+        shard.add_len(1);
+        drop(shard);
+        // SAFETY: the third reference, of a task that is NOTIFIED.
+        (join, Some(unsafe { Notified::from_raw(task) }))
+    }
+
+    /// Cancels a task that could not be bound.
+    ///
+    /// # Safety
+    /// The caller has the task's `Notified`, and the list's reference; it is in no list.
+    #[cold]
+    unsafe fn refuse(task: NonNull<Header>) {
+        // SAFETY: alive by the references.
+        let header = unsafe { task.as_ref() };
+        let _either_way = header.state.to_running();
+        // SAFETY: we are the runner of a task that is in no list; this is one of our references.
+        unsafe { (header.vtable.cancel_running)(task) };
+        // SAFETY: this is the other one.
+        unsafe { Header::release(task, 1) };
+    }
+
+    /// Unlinks a task that completes.
+    ///
+    /// # Safety
+    /// The caller is the runner of `task`, which was bound to this list and not unlinked since. The
+    /// list's reference becomes the caller's.
+    #[inline]
+    pub(crate) unsafe fn release(&self, task: NonNull<Header>) {
+        // SAFETY: alive by the runner's reference.
+        let index = unsafe { task.as_ref() }.state.peek().shard();
+        let mut shard = self.shards[usize::from(index)].lock();
+        // SAFETY: it is linked (invariant 3).
+        unsafe { shard.tasks.remove(task) };
+        shard.add_len(-1);
+    }
+
+    /// Closes the list: later binds are refused. Drops the futures of all idle tasks, here; marks
+    /// the others, which are dropped by whoever runs them or has them queued.
+    ///
+    /// To be called by the thread that shuts the runtime down; a second call does nothing new.
+    pub(crate) fn close_and_cancel(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.closed = true;
+            let idle = shard.take_idle();
+            drop(shard);
+            let mut next = idle;
+            while let Some(task) = next {
+                // SAFETY: shutdown made us its runner, which owns the link.
+                next = unsafe { Header::queue_next(task) };
+                // SAFETY: the list's reference, now the runner's, keeps it alive.
+                let cancel = unsafe { task.as_ref() }.vtable.cancel_running;
+                // SAFETY: the function is the task's own; we are its runner and it is unlinked.
+                unsafe { cancel(task) };
+            }
+        }
+    }
+
+    /// True if no task is linked. After `close_and_cancel` it stays so once it is.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.lock().tasks.is_empty())
+    }
+
+    /// How many tasks are linked, roughly.
+    pub(crate) fn len(&self) -> usize {
+        // ORD relaxed: a statistic.
+        self.shards.iter().map(|shard| shard.len.load(Relaxed)).sum()
+    }
+}
+
+impl Drop for OwnedTasks {
+    fn drop(&mut self) {
+        debug_assert!(std::thread::panicking() || self.is_empty(), "tasks outlive their scheduler");
+    }
+}
+
+impl std::fmt::Debug for OwnedTasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OwnedTasks").field("len", &self.len()).finish()
+    }
+}
+
+impl Shard {
+    #[inline]
+    fn lock(&self) -> Guard<'_> {
+        if !self.try_lock() {
+            self.lock_slow();
+        }
+        Guard(self)
+    }
+
+    #[inline]
+    fn try_lock(&self) -> bool {
+        // ORD[OT1] acquire: the list as the last holder left it. A failure reads nothing.
+        self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn lock_slow(&self) {
+        let mut attempt = 0;
+        while !self.try_lock() {
+            spin(attempt);
+            attempt += 1;
+        }
+    }
+}
+
+/// A shard's content, locked.
+struct Guard<'a>(&'a Shard);
+
+impl Guard<'_> {
+    #[inline]
+    fn add_len(&self, by: isize) {
+        let len = &self.0.len;
+        // ORD relaxed: written under the lock only, and read as a statistic.
+        len.store(len.load(Relaxed).wrapping_add_signed(by), Relaxed);
+    }
+
+    /// Marks all tasks as cancelled; unlinks those that were idle, whose runner the caller is now,
+    /// and chains them by `queue_next`.
+    fn take_idle(&mut self) -> Option<NonNull<Header>> {
+        let (mut first, mut last) = (None, None);
+        let mut next = self.tasks.front();
+        while let Some(task) = next {
+            // SAFETY: linked in this list.
+            next = unsafe { self.tasks.next(task) };
+            // SAFETY: alive by the list's reference.
+            match unsafe { task.as_ref() }.state.shutdown() {
+                Shutdown::Busy => continue,
+                Shutdown::Cancel => {}
+            }
+            // SAFETY: linked in this list.
+            unsafe { self.tasks.remove(task) };
+            self.add_len(-1);
+            // SAFETY: we are the task's runner now, which owns its link.
+            unsafe { Header::set_queue_next(task, None) };
+            match last.replace(task) {
+                None => first = Some(task),
+                // SAFETY: as above, for the one before.
+                Some(last) => unsafe { Header::set_queue_next(last, Some(task)) },
+            }
+        }
+        first
+    }
+}
+
+impl Deref for Guard<'_> {
+    type Target = Content;
+    fn deref(&self) -> &Content {
+        // SAFETY: the lock is held.
+        self.0.content.with(|content| unsafe { &*content })
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut Content {
+        // SAFETY: the lock is held.
+        self.0.content.with_mut(|content| unsafe { &mut *content })
+    }
+}
+
+impl Drop for Guard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // ORD[OT1] release: passes the list on.
+        self.0.locked.store(false, Release);
+    }
+}

@@ -1,0 +1,449 @@
+//! The state word of a task: lifecycle, notification, the join handle's claims, references.
+//!
+//! Purpose: every decision about a task is one read-modify-write of one word, so that there is no
+//! order of two of them to get wrong.
+//!
+//! Rejected: a notification that is dropped without a read-modify-write when the task is already
+//! notified (finding K8: the next poll would not see what the waker wrote); a shutdown that runs a
+//! task whose `Notified` somebody holds (that somebody could use the scheduler after it is freed).
+//!
+//! Bits: 0..8 flags, 8..16 the owned list's shard, 16..32 the generation (part of the task's id),
+//! 32..64 the references.
+//!
+//! Lifecycle, with the references that a transition takes (-) or gives (+) in the same operation:
+//!
+//! | Transition         | idle                   | NOTIFIED          | RUNNING             | RUNNING, NOTIFIED | COMPLETE |
+//! |--------------------|------------------------|-------------------|---------------------|-------------------|----------|
+//! | `to_running`       |                        | to RUNNING        |                     |                   |          |
+//! | `to_idle`          |                        |                   | to idle, -1         | to NOTIFIED       |          |
+//! | `to_idle`, CANCELLED |                      |                   | stays               | stays             |          |
+//! | `complete`         |                        |                   | to COMPLETE, -n     | to COMPLETE, -n   |          |
+//! | `wake_by_ref`      | to NOTIFIED, +1        | same              | + NOTIFIED          | same              | same     |
+//! | `wake_by_val`      | to NOTIFIED            | -1                | + NOTIFIED, -1      | -1                | -1       |
+//! | `abort`            | to NOTIFIED, CANCELLED, +1 | + CANCELLED   | + NOTIFIED, CANCELLED | + CANCELLED     | same     |
+//! | `shutdown`         | to RUNNING, CANCELLED  | + CANCELLED       | + CANCELLED         | + CANCELLED       | (gone)   |
+//!
+//! The join handle's part:
+//!
+//! | Transition           | not COMPLETE                               | COMPLETE                    |
+//! |----------------------|--------------------------------------------|-----------------------------|
+//! | `set_join_waker`     | + JOIN_WAKER                               | refused                     |
+//! | `unset_join_waker`   | - JOIN_WAKER: the slot is the handle's     | refused: the runner's       |
+//! | `drop_join_handle`   | - JOIN_INTEREST, - JOIN_WAKER; -1 if there was no waker | same: the output is the handle's |
+//!
+//! Invariants: those of `task.rs`.
+//!
+//! | Edge  | Release side                 | Acquire side                  | Carries | Model |
+//! |-------|------------------------------|-------------------------------|---------|-------|
+//! | [TK1] | `State::update` (`wake_by_ref`, `wake_by_val`, `abort`) | `State::to_running` | what the waker did before | `task::model::wake_while_running_is_seen` |
+//! | [TK2] | `State::update` (`to_idle`)  | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
+//! | [TK3] | `State::update` (`complete`) | `State::load` | the output | `task::model::join_waker_change_against_completion` |
+//! | [TK4] | `State::update` (`set_join_waker`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
+//! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
+//! | [TK6] | `State::update` (`to_idle`)  | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
+//!
+//! Progress: every loop is a compare-and-exchange that fails only if another thread's succeeded.
+//!
+//! Cost: spawn 0 read-modify-writes here, poll to pending 2, poll to completion 2 (with a waiting
+//! join handle 3), wake 1, join 1, clone and drop of a waker 1 each.
+
+use std::fmt;
+use std::process::abort as abort_process;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use volt_sync::internal::primitive::{AtomicU64, fence};
+
+const RUNNING: u64 = 1 << 0;
+const NOTIFIED: u64 = 1 << 1;
+const COMPLETE: u64 = 1 << 2;
+const CANCELLED: u64 = 1 << 3;
+const JOIN_INTEREST: u64 = 1 << 4;
+const JOIN_WAKER: u64 = 1 << 5;
+const FAILED: u64 = 1 << 6;
+const SHARD_SHIFT: u32 = 8;
+const GENERATION_SHIFT: u32 = 16;
+const REF_ONE: u64 = 1 << 32;
+
+/// Above this many references the process is aborted: long before they could overflow.
+const MAX_REFS: u64 = u32::MAX as u64 / 2;
+
+/// The state word.
+pub(super) struct State(AtomicU64);
+
+/// One reading of the state word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Snapshot(u64);
+
+/// What [`State::to_running`] found.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ToRunning {
+    /// Poll the future.
+    Poll,
+    /// Drop the future: the task was aborted, or its runtime shuts down.
+    Cancel,
+}
+
+/// What [`State::to_idle`] did.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ToIdle {
+    /// Idle; the runner's reference is gone.
+    Idle,
+    /// It was notified meanwhile: the runner's reference is now the `Notified`'s.
+    Notified,
+    /// It was cancelled meanwhile: still RUNNING, drop the future.
+    Cancel,
+}
+
+/// What is left to do after [`State::complete`].
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Completed {
+    /// Nothing; the references are gone, others exist.
+    Done,
+    /// Free the task: the references were the last.
+    Last,
+    /// Take and wake the join waker, then drop the references.
+    WakeJoin,
+    /// Drop the output, since nobody else will, then drop the references.
+    DropOutput,
+}
+
+/// What is left to do after a notification.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Notify {
+    /// Schedule the task: a reference for its `Notified` was given.
+    Submit,
+    /// Nothing.
+    Done,
+    /// Free the task: the waker's reference was the last.
+    Last,
+}
+
+/// What [`State::shutdown`] did.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Shutdown {
+    /// The task was idle; the caller is its runner now and has to cancel it.
+    Cancel,
+    /// Whoever holds its `Notified`, or runs it, will see that it is cancelled.
+    Busy,
+}
+
+/// What is left to do for a join handle that goes away.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum JoinDropped {
+    /// Nothing; its reference is gone.
+    Done,
+    /// Drop the join waker, then the reference.
+    DropWaker,
+    /// Drop the output, then the reference.
+    DropOutput,
+}
+
+impl State {
+    /// A task that was just spawned: notified, with a join handle and `refs` references.
+    pub(super) fn new(refs: u32, shard: u8, generation: u16) -> Self {
+        Self(AtomicU64::new(
+            NOTIFIED
+                | JOIN_INTEREST
+                | (u64::from(shard) << SHARD_SHIFT)
+                | (u64::from(generation) << GENERATION_SHIFT)
+                | (u64::from(refs) * REF_ONE),
+        ))
+    }
+
+    /// Looks. What the task wrote before it was COMPLETE is visible if this says that it is.
+    #[inline]
+    pub(super) fn load(&self) -> Snapshot {
+        // ORD[TK3] acquire: the output of a task that is COMPLETE.
+        Snapshot(self.0.load(Acquire))
+    }
+
+    /// Looks at what never changes (the shard, the generation), or for a hint.
+    #[inline]
+    pub(super) fn peek(&self) -> Snapshot {
+        // ORD relaxed: nothing is read on the strength of it.
+        Snapshot(self.0.load(Relaxed))
+    }
+
+    /// NOTIFIED to RUNNING. Only for the holder of the `Notified`.
+    #[inline]
+    pub(super) fn to_running(&self) -> ToRunning {
+        // Invariant 2 of `task.rs`: NOTIFIED is set and RUNNING is not, so this moves the bit.
+        // ORD[TK1] acquire: what the wakers wrote. ORD[TK2] acquire: what the last poll wrote.
+        let before = Snapshot(self.0.fetch_sub(NOTIFIED - RUNNING, AcqRel));
+        debug_assert!(before.has(NOTIFIED) && !before.has(RUNNING | COMPLETE), "{before:?}");
+        if before.has(CANCELLED) { ToRunning::Cancel } else { ToRunning::Poll }
+    }
+
+    /// The future is pending.
+    #[inline]
+    pub(super) fn to_idle(&self) -> ToIdle {
+        self.update(|state| {
+            debug_assert!(state.has(RUNNING) && !state.has(COMPLETE), "{state:?}");
+            if state.has(CANCELLED) {
+                (ToIdle::Cancel, None)
+            } else if state.has(NOTIFIED) {
+                (ToIdle::Notified, Some(state.without(RUNNING)))
+            } else {
+                debug_assert!(state.refs() > 1, "invariant 1 of task.rs: {state:?}");
+                (ToIdle::Idle, Some(state.without(RUNNING).minus_refs(1)))
+            }
+        })
+    }
+
+    /// RUNNING to COMPLETE. `stored` says whether there is an output (or, if `failed`, an error) in
+    /// the task, `refs` how many references the runner gives back, if nothing remains to be done.
+    #[inline]
+    pub(super) fn complete(&self, refs: u32, stored: bool, failed: bool) -> Completed {
+        self.update(|state| {
+            debug_assert!(state.has(RUNNING) && !state.has(COMPLETE), "{state:?}");
+            let done = state.without(RUNNING).with(COMPLETE | if failed { FAILED } else { 0 });
+            if !state.has(JOIN_INTEREST) && stored {
+                (Completed::DropOutput, Some(done))
+            } else if state.has(JOIN_WAKER) {
+                (Completed::WakeJoin, Some(done))
+            } else if state.refs() == refs {
+                (Completed::Last, Some(done.minus_refs(refs)))
+            } else {
+                (Completed::Done, Some(done.minus_refs(refs)))
+            }
+        })
+    }
+
+    /// A waker was used and stays.
+    #[inline]
+    pub(super) fn wake_by_ref(&self) -> Notify {
+        self.update(|state| {
+            if state.has(COMPLETE) {
+                (Notify::Done, None)
+            } else if state.has(RUNNING | NOTIFIED) {
+                // Finding K8: written even if it changes nothing, so that the next poll acquires
+                // what this waker did.
+                (Notify::Done, Some(state.with(NOTIFIED)))
+            } else {
+                (Notify::Submit, Some(state.with(NOTIFIED).plus_ref()))
+            }
+        })
+    }
+
+    /// A waker was used up, and its reference with it.
+    #[inline]
+    pub(super) fn wake_by_val(&self) -> Notify {
+        self.update(|state| {
+            if state.has(COMPLETE) {
+                let outcome = if state.refs() == 1 { Notify::Last } else { Notify::Done };
+                (outcome, Some(state.minus_refs(1)))
+            } else if state.has(RUNNING | NOTIFIED) {
+                (Notify::Done, Some(state.with(NOTIFIED).minus_refs(1)))
+            } else {
+                (Notify::Submit, Some(state.with(NOTIFIED)))
+            }
+        })
+    }
+
+    /// The task shall be cancelled at the next opportunity.
+    pub(super) fn abort(&self) -> Notify {
+        self.update(|state| {
+            if state.has(COMPLETE) {
+                (Notify::Done, None)
+            } else if state.has(RUNNING | NOTIFIED) {
+                (Notify::Done, Some(state.with(NOTIFIED | CANCELLED)))
+            } else {
+                (Notify::Submit, Some(state.with(NOTIFIED | CANCELLED).plus_ref()))
+            }
+        })
+    }
+
+    /// The runtime shuts down. Only for the owned list, with the task in it.
+    pub(super) fn shutdown(&self) -> Shutdown {
+        self.update(|state| {
+            debug_assert!(!state.has(COMPLETE), "invariant 3 of task.rs: {state:?}");
+            if state.has(RUNNING | NOTIFIED) {
+                (Shutdown::Busy, Some(state.with(CANCELLED)))
+            } else {
+                (Shutdown::Cancel, Some(state.with(RUNNING | CANCELLED)))
+            }
+        })
+    }
+
+    /// The join waker was written. False if the task is COMPLETE: the waker is the caller's again.
+    #[inline]
+    pub(super) fn set_join_waker(&self) -> bool {
+        self.update(|state| {
+            debug_assert!(state.has(JOIN_INTEREST), "{state:?}");
+            if state.has(COMPLETE) {
+                (false, None)
+            } else {
+                debug_assert!(!state.has(JOIN_WAKER), "{state:?}");
+                (true, Some(state.with(JOIN_WAKER)))
+            }
+        })
+    }
+
+    /// The join handle wants its waker back. False if the task is COMPLETE: then the runner has it.
+    pub(super) fn unset_join_waker(&self) -> bool {
+        self.update(|state| {
+            debug_assert!(state.has(JOIN_INTEREST) && state.has(JOIN_WAKER), "{state:?}");
+            if state.has(COMPLETE) {
+                (false, None)
+            } else {
+                (true, Some(state.without(JOIN_WAKER)))
+            }
+        })
+    }
+
+    /// The join handle goes away without having taken the output.
+    #[inline]
+    pub(super) fn drop_join_handle(&self) -> JoinDropped {
+        self.update(|state| {
+            debug_assert!(state.has(JOIN_INTEREST), "{state:?}");
+            if state.has(COMPLETE) {
+                (JoinDropped::DropOutput, None)
+            } else if state.has(JOIN_WAKER) {
+                (JoinDropped::DropWaker, Some(state.without(JOIN_INTEREST | JOIN_WAKER)))
+            } else {
+                debug_assert!(state.refs() > 1, "invariant 1 of task.rs: {state:?}");
+                (JoinDropped::Done, Some(state.without(JOIN_INTEREST).minus_refs(1)))
+            }
+        })
+    }
+
+    /// One more reference.
+    #[inline]
+    pub(super) fn ref_inc(&self) {
+        // ORD relaxed: the caller has a reference; giving another carries nothing.
+        let before = Snapshot(self.0.fetch_add(REF_ONE, Relaxed));
+        if u64::from(before.refs()) > MAX_REFS {
+            abort_process();
+        }
+    }
+
+    /// `refs` references fewer. True if none is left: the caller frees the task.
+    #[inline]
+    pub(super) fn ref_dec(&self, refs: u32) -> bool {
+        // ORD[TK5] release: what was done through this reference.
+        let before = Snapshot(self.0.fetch_sub(u64::from(refs) * REF_ONE, Release));
+        debug_assert!(before.refs() >= refs, "{before:?}");
+        let last = before.refs() == refs;
+        if last {
+            // ORD[TK5] acquire: what was done through all others, before the memory is freed.
+            fence(Acquire);
+        }
+        last
+    }
+
+    /// The one loop behind the transitions: `step` says for a state what follows from it, and what
+    /// the state shall be then (`None`: it stays, and nothing is written).
+    #[inline(always)]
+    fn update<R>(&self, step: impl Fn(Snapshot) -> (R, Option<Snapshot>)) -> R {
+        // ORD relaxed: only the operand of the exchange. A transition that writes nothing because
+        // the task is COMPLETE is followed by a `load` before the output is touched.
+        let mut state = Snapshot(self.0.load(Relaxed));
+        loop {
+            let (outcome, next) = step(state);
+            let Some(next) = next else { return outcome };
+            // ORD[TK1] release: a notification passes on what its waker did.
+            // ORD[TK2] release: `to_idle` passes the future on.
+            // ORD[TK6] release: the same.
+            // ORD[TK6] acquire: `shutdown` of an idle task drops its future.
+            // ORD[TK3] release: `complete` passes the output on.
+            // ORD[TK4] release: `set_join_waker` passes the waker on.
+            // ORD[TK4] acquire: `complete` that finds JOIN_WAKER takes the waker.
+            // ORD[TK5] release: what was done through a reference that goes away.
+            // ORD[TK5] acquire: the same of all others, if it was the last.
+            match self.0.compare_exchange_weak(state.0, next.0, AcqRel, Relaxed) {
+                Ok(_) => return outcome,
+                Err(now) => state = Snapshot(now),
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// True if any of `flags` is set.
+    #[inline]
+    const fn has(self, flags: u64) -> bool {
+        self.0 & flags != 0
+    }
+
+    const fn with(self, flags: u64) -> Self {
+        Self(self.0 | flags)
+    }
+
+    const fn without(self, flags: u64) -> Self {
+        Self(self.0 & !flags)
+    }
+
+    fn plus_ref(self) -> Self {
+        if u64::from(self.refs()) > MAX_REFS {
+            abort_process();
+        }
+        Self(self.0 + REF_ONE)
+    }
+
+    const fn minus_refs(self, refs: u32) -> Self {
+        Self(self.0 - refs as u64 * REF_ONE)
+    }
+
+    pub(super) const fn refs(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(super) const fn is_complete(self) -> bool {
+        self.has(COMPLETE)
+    }
+
+    /// The output is an error.
+    pub(super) const fn is_failed(self) -> bool {
+        self.has(FAILED)
+    }
+
+    pub(super) const fn is_join_interested(self) -> bool {
+        self.has(JOIN_INTEREST)
+    }
+
+    pub(super) const fn has_join_waker(self) -> bool {
+        self.has(JOIN_WAKER)
+    }
+
+    /// The shard of the owned list that the task is in.
+    pub(super) const fn shard(self) -> u8 {
+        (self.0 >> SHARD_SHIFT) as u8
+    }
+
+    /// Tells tasks apart that had the same address one after the other.
+    pub(super) const fn generation(self) -> u16 {
+        (self.0 >> GENERATION_SHIFT) as u16
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(u64, &str); 7] = [
+            (RUNNING, "RUNNING"),
+            (NOTIFIED, "NOTIFIED"),
+            (COMPLETE, "COMPLETE"),
+            (CANCELLED, "CANCELLED"),
+            (JOIN_INTEREST, "JOIN_INTEREST"),
+            (JOIN_WAKER, "JOIN_WAKER"),
+            (FAILED, "FAILED"),
+        ];
+        for (flag, name) in NAMES {
+            if self.has(flag) {
+                write!(f, "{name} ")?;
+            }
+        }
+        write!(f, "refs={}", self.refs())
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.load().fmt(f)
+    }
+}

@@ -1,0 +1,285 @@
+//! Values that belong to a task instead of a thread.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+use pin_project_lite::pin_project;
+
+/// Declares task-local keys: statics of the type [`task::LocalKey`](crate::task::LocalKey).
+///
+/// # Examples
+/// ```
+/// volt::task_local! {
+///     pub static ONE: u32;
+///     static NAME: String;
+/// }
+/// # volt::run(async {
+/// ONE.scope(1, async {
+///     assert_eq!(ONE.get(), 1);
+///     NAME.scope("inner".to_owned(), async {
+///         assert_eq!(NAME.with(|name| name.len()), 5);
+///         assert_eq!(ONE.get(), 1);
+///     })
+///     .await;
+///     assert!(NAME.try_with(|_| ()).is_err());
+/// })
+/// .await;
+/// # });
+/// ```
+#[macro_export]
+macro_rules! task_local {
+    () => {};
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty; $($rest:tt)*) => {
+        $crate::__task_local_key!($(#[$attribute])* $vis $name, $type);
+        $crate::task_local!($($rest)*);
+    };
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty) => {
+        $crate::__task_local_key!($(#[$attribute])* $vis $name, $type);
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __task_local_key {
+    ($(#[$attribute:meta])* $vis:vis $name:ident, $type:ty) => {
+        $(#[$attribute])*
+        $vis static $name: $crate::task::LocalKey<$type> = {
+            ::std::thread_local! {
+                static VALUE: ::std::cell::RefCell<::std::option::Option<$type>> =
+                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+            }
+            $crate::task::LocalKey::__new(&VALUE)
+        };
+    };
+}
+
+/// A key to a value that is there while a future in its [`scope`](Self::scope) is polled.
+///
+/// Declared with [`task_local!`](crate::task_local). A spawned task does not inherit the values of
+/// its parent.
+///
+/// # Cost
+/// A scope swaps the value into and out of a thread-local at each poll.
+pub struct LocalKey<T: 'static> {
+    value: &'static thread::LocalKey<RefCell<Option<T>>>,
+}
+
+impl<T: 'static> LocalKey<T> {
+    #[doc(hidden)]
+    pub const fn __new(value: &'static thread::LocalKey<RefCell<Option<T>>>) -> Self {
+        Self { value }
+    }
+
+    /// Sets the value while `future` runs. It is dropped with the future, or before if
+    /// [taken](TaskLocalFuture::take_value).
+    pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
+        TaskLocalFuture {
+            key: self,
+            value: Some(value),
+            future: Some(future),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Sets the value while `f` runs.
+    ///
+    /// # Panics
+    /// If the value is borrowed just now (inside [`with`](Self::with)), or the thread is ending.
+    #[track_caller]
+    pub fn sync_scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
+        let mut value = Some(value);
+        match self.within(&mut value, f) {
+            Ok(result) => result,
+            Err(error) => error.panic(),
+        }
+    }
+
+    /// Calls `f` with the value.
+    ///
+    /// # Panics
+    /// Outside of a scope of this key.
+    #[track_caller]
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        match self.try_with(f) {
+            Ok(result) => result,
+            Err(error) => panic!("cannot access a task-local value: {error}"),
+        }
+    }
+
+    /// Calls `f` with the value, if there is one.
+    ///
+    /// # Errors
+    /// Outside of a scope of this key.
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+        let result = self.value.try_with(|value| value.borrow().as_ref().map(f));
+        result.ok().flatten().ok_or(AccessError { _private: () })
+    }
+
+    /// Swaps `value` in while `f` runs, also if `f` panics.
+    fn within<R>(
+        &'static self,
+        value: &mut Option<T>,
+        f: impl FnOnce() -> R,
+    ) -> Result<R, ScopeError> {
+        struct Restore<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
+        impl<T> Drop for Restore<'_, T> {
+            fn drop(&mut self) {
+                let _ended =
+                    self.0.value.try_with(|value| mem::swap(&mut *value.borrow_mut(), self.1));
+            }
+        }
+        self.value
+            .try_with(|current| match current.try_borrow_mut() {
+                Ok(mut current) => {
+                    mem::swap(&mut *current, value);
+                    Ok(())
+                }
+                Err(_) => Err(ScopeError::Borrowed),
+            })
+            .unwrap_or(Err(ScopeError::Ended))?;
+        let _restore = Restore(self, value);
+        Ok(f())
+    }
+}
+
+impl<T: Clone + 'static> LocalKey<T> {
+    /// A copy of the value.
+    ///
+    /// # Panics
+    /// Outside of a scope of this key.
+    #[track_caller]
+    pub fn get(&'static self) -> T {
+        self.with(T::clone)
+    }
+
+    /// A copy of the value, if there is one.
+    ///
+    /// # Errors
+    /// Outside of a scope of this key.
+    pub fn try_get(&'static self) -> Result<T, AccessError> {
+        self.try_with(T::clone)
+    }
+}
+
+impl<T: 'static> fmt::Debug for LocalKey<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("LocalKey { .. }")
+    }
+}
+
+enum ScopeError {
+    Borrowed,
+    Ended,
+}
+
+impl ScopeError {
+    #[track_caller]
+    fn panic(&self) -> ! {
+        match self {
+            Self::Borrowed => panic!("cannot enter a task-local scope while its value is borrowed"),
+            Self::Ended => panic!("cannot enter a task-local scope while the thread is ending"),
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`LocalKey::scope`].
+    pub struct TaskLocalFuture<T, F>
+    where
+        T: 'static,
+    {
+        key: &'static LocalKey<T>,
+        value: Option<T>,
+        #[pin]
+        future: Option<F>,
+        #[pin]
+        _pinned: PhantomPinned,
+    }
+
+    impl<T: 'static, F> PinnedDrop for TaskLocalFuture<T, F> {
+        /// The future's drop sees the value.
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            let mut future = this.future;
+            if mem::needs_drop::<F>() && future.is_some() {
+                let _without = this.key.within(this.value, || future.set(None));
+            }
+        }
+    }
+}
+
+impl<T: 'static, F> TaskLocalFuture<T, F> {
+    /// Takes the value back out: the one that the scope was made with, or what it was changed to.
+    /// Later polls panic when they ask for it.
+    ///
+    /// # Examples
+    /// ```
+    /// volt::task_local! { static KEY: u32; }
+    /// # volt::run(async {
+    /// let mut scoped = Box::pin(KEY.scope(7, async { KEY.get() }));
+    /// assert_eq!(scoped.as_mut().await, 7);
+    /// assert_eq!(scoped.as_mut().take_value(), Some(7));
+    /// # });
+    /// ```
+    pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
+        self.project().value.take()
+    }
+}
+
+impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
+    type Output = F::Output;
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let mut future = this.future;
+        let polled = this.key.within(this.value, || match future.as_mut().as_pin_mut() {
+            None => panic!("`TaskLocalFuture` polled after completion"),
+            Some(inner) => {
+                let polled = inner.poll(cx);
+                if polled.is_ready() {
+                    future.set(None);
+                }
+                polled
+            }
+        });
+        match polled {
+            Ok(polled) => polled,
+            Err(error) => error.panic(),
+        }
+    }
+}
+
+impl<T: fmt::Debug + 'static, F> fmt::Debug for TaskLocalFuture<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskLocalFuture").field("value", &self.value).finish_non_exhaustive()
+    }
+}
+
+/// A task-local value was asked for outside of its scope.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct AccessError {
+    _private: (),
+}
+
+impl fmt::Debug for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessError").finish()
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("task-local value not set")
+    }
+}
+
+impl Error for AccessError {}

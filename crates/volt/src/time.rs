@@ -1,0 +1,44 @@
+//! Timers: waiting for a time, for a future but not too long, and at regular times.
+//!
+//! | Call | |
+//! |---|---|
+//! | [`sleep`], [`sleep_until`] | waits |
+//! | [`timeout`], [`timeout_at`] | bounds the time of a future |
+//! | [`interval`], [`interval_at`] | ticks |
+//! | [`SendTimeout`] | bounds the time of a `send` |
+//! | [`pause`], [`advance`], [`resume`] | the clock in tests |
+//!
+//! Timers have a resolution of nanoseconds: they never fire early, and the thread that waits for
+//! the next one waits for exactly that.
+
+pub mod error;
+
+mod clock;
+mod entry;
+mod instant;
+mod interval;
+mod lock;
+mod scope;
+mod send_timeout;
+#[cfg_attr(volt_loom, allow(dead_code, reason = "loom's threads do not wait for a time"))]
+pub(crate) mod slack;
+mod sleep;
+mod timeout;
+mod timers;
+mod wheel;
+
+pub use std::time::Duration;
+
+pub use clock::{advance, pause, resume};
+pub use instant::Instant;
+pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub use send_timeout::SendTimeout;
+pub use sleep::{Sleep, sleep, sleep_until};
+pub use timeout::{Timeout, timeout, timeout_at};
+
+pub(crate) use clock::Clock;
+pub(crate) use scope::{Scope, enter_scope, restore_scope};
+pub(crate) use timers::Timers;
+
+/// "Never", for a deadline that the platform cannot represent: 30 years, as in Tokio.
+const FAR_FUTURE: Duration = Duration::from_secs(86_400 * 365 * 30);

@@ -1,0 +1,256 @@
+//! The clock of a runtime: the machine's, or one that stands still until it is told to move.
+//!
+//! Purpose: all of `volt::time` reads the time here, so that tests and the simulation can set it.
+//!
+//! Times are nanoseconds since `origin()`, a moment before the process started; u64 reaches
+//! for five centuries.
+//!
+//! State: one word.
+//!
+//! | Word           | Meaning                                         |
+//! |----------------|-------------------------------------------------|
+//! | 0              | the machine's clock                             |
+//! | `2 * lag`      | the machine's clock minus `lag` (63 bits, wrapping), after a pause |
+//! | `2 * time + 1` | paused at `time`                                |
+//!
+//! Invariants: the clock of a runtime never runs backwards; it is paused only where one thread at
+//! a time runs the runtime.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant as StdInstant};
+
+use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
+
+use super::{Sleep, scope};
+
+/// Saturating nanoseconds.
+#[inline]
+pub(super) fn nanos(duration: Duration) -> u64 {
+    duration
+        .as_secs()
+        .checked_mul(1_000_000_000)
+        .and_then(|nanos| nanos.checked_add(u64::from(duration.subsec_nanos())))
+        .unwrap_or(u64::MAX)
+}
+
+/// The zero of all clocks. Long before the process started, where the platform can say so, so that
+/// instants from before the first timer have a place on the scale.
+#[inline]
+fn origin() -> StdInstant {
+    static ORIGIN: OnceLock<StdInstant> = OnceLock::new();
+    const DAY: u64 = 86_400;
+    *ORIGIN.get_or_init(|| {
+        let now = primitive::now();
+        let earlier = |seconds| now.checked_sub(Duration::from_secs(seconds));
+        [365 * DAY, DAY, 3600].into_iter().find_map(earlier).unwrap_or(now)
+    })
+}
+
+/// The place of `instant` on the scale; instants outside of it are moved to its ends.
+#[inline]
+pub(super) fn to_ns(instant: StdInstant) -> u64 {
+    nanos(instant.saturating_duration_since(origin()))
+}
+
+/// The opposite of [`to_ns`].
+pub(super) fn to_instant(ns: u64) -> StdInstant {
+    let far_future = || primitive::now() + super::FAR_FUTURE;
+    origin().checked_add(Duration::from_nanos(ns)).unwrap_or_else(far_future)
+}
+
+/// The machine's clock.
+#[inline]
+pub(super) fn machine_ns() -> u64 {
+    to_ns(primitive::now())
+}
+
+/// A handle to a runtime's clock.
+#[derive(Debug, Clone)]
+pub(crate) struct Clock(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    word: AtomicU64,
+    pausable: bool,
+    /// While not zero, a paused clock does not advance by itself.
+    inhibitors: AtomicUsize,
+}
+
+impl Clock {
+    /// The machine's clock, for a runtime with several workers: it cannot be paused.
+    pub(crate) fn real() -> Self {
+        Self::with(0, false)
+    }
+
+    /// The machine's clock until it is paused.
+    pub(crate) fn pausable() -> Self {
+        Self::with(0, true)
+    }
+
+    /// A paused clock: for `start_paused`, and as the virtual time of the simulation.
+    pub(crate) fn paused() -> Self {
+        scope::note_pause();
+        Self::with(paused_at(machine_ns()), true)
+    }
+
+    fn with(word: u64, pausable: bool) -> Self {
+        let word = AtomicU64::new(word);
+        Self(Arc::new(Inner { word, pausable, inhibitors: AtomicUsize::new(0) }))
+    }
+
+    #[inline]
+    fn word(&self) -> u64 {
+        // ORD relaxed: one word is the whole state.
+        self.0.word.load(Relaxed)
+    }
+
+    fn set_word(&self, word: u64) {
+        // ORD relaxed: one word is the whole state; one thread runs such a runtime.
+        self.0.word.store(word, Relaxed);
+    }
+
+    /// The time on this clock.
+    #[inline]
+    pub(crate) fn now_ns(&self) -> u64 {
+        match self.word() {
+            0 => machine_ns(),
+            word => Self::read(word),
+        }
+    }
+
+    #[cold]
+    fn read(word: u64) -> u64 {
+        if word & 1 == 1 {
+            return word >> 1;
+        }
+        // The lag is a signed 63-bit number.
+        let lag = (word as i64) >> 1;
+        machine_ns().wrapping_sub(lag as u64)
+    }
+
+    /// True while it stands still.
+    #[inline]
+    pub(crate) fn is_paused(&self) -> bool {
+        self.word() & 1 == 1
+    }
+
+    /// True if [`pause`](Self::pause) may stop it.
+    pub(crate) fn is_pausable(&self) -> bool {
+        self.0.pausable
+    }
+
+    /// Stops it. False if it cannot be paused, or is.
+    pub(crate) fn pause(&self) -> bool {
+        if !self.0.pausable || self.is_paused() {
+            return false;
+        }
+        scope::note_pause();
+        self.set_word(paused_at(self.now_ns()));
+        true
+    }
+
+    /// Lets it run on from where it stands. False if it is not paused.
+    pub(crate) fn resume(&self) -> bool {
+        let word = self.word();
+        if word & 1 == 0 {
+            return false;
+        }
+        self.set_word(machine_ns().wrapping_sub(word >> 1) << 1);
+        true
+    }
+
+    /// Moves a paused clock to `at`, never backwards. False if it is not paused.
+    pub(crate) fn advance_to(&self, at: u64) -> bool {
+        let word = self.word();
+        if word & 1 == 0 {
+            return false;
+        }
+        self.set_word(paused_at(at.max(word >> 1)));
+        true
+    }
+
+    /// As [`advance_to`](Self::advance_to), if the clock [may](Self::may_auto_advance).
+    pub(crate) fn auto_advance_to(&self, at: u64) -> bool {
+        self.may_auto_advance() && self.advance_to(at)
+    }
+
+    /// True if it is paused and nothing inhibits that it advances when the runtime is idle.
+    pub(crate) fn may_auto_advance(&self) -> bool {
+        // ORD relaxed: a blocking task's end is ordered by the wake-up that it causes.
+        self.is_paused() && self.0.inhibitors.load(Relaxed) == 0
+    }
+
+    /// From now to the matching [`allow_auto_advance`](Self::allow_auto_advance) the clock does
+    /// not advance by itself: something outside of the runtime, such as a blocking task, is at
+    /// work, and its result must not come after timers that wait longer.
+    pub(crate) fn inhibit_auto_advance(&self) {
+        // ORD relaxed: called on the thread that runs the runtime.
+        self.0.inhibitors.fetch_add(1, Relaxed);
+    }
+
+    /// See [`inhibit_auto_advance`](Self::inhibit_auto_advance). The caller wakes the runtime
+    /// afterwards.
+    pub(crate) fn allow_auto_advance(&self) {
+        // ORD relaxed: the wake-up that follows orders it.
+        self.0.inhibitors.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The word of a clock that is paused at `ns`.
+const fn paused_at(ns: u64) -> u64 {
+    (ns << 1) | 1
+}
+
+/// Stops the clock of the current runtime: [`Instant::now`](super::Instant::now) does not change
+/// any more, except by [`advance`] and when the runtime is idle.
+///
+/// With a paused clock a runtime that has nothing to run jumps to the next deadline at once, so
+/// that a test of an hour's timeouts takes no time. It does not while a `spawn_blocking` task
+/// runs. Sockets are not affected; a test should not wait for them while the clock is paused.
+///
+/// # Panics
+/// If the clock is paused already, and outside of a current-thread runtime: with several workers
+/// there is no moment at which nothing runs.
+#[track_caller]
+pub fn pause() {
+    scope::with_timers("time::pause", |timers| {
+        let clock = timers.clock();
+        assert!(!clock.is_paused(), "`time::pause`: time is already frozen");
+        assert!(clock.pause(), "`time::pause` needs a current-thread runtime");
+    });
+}
+
+/// Lets the clock of the current runtime run on, from the time at which it stands.
+///
+/// # Panics
+/// If it is not [paused](pause), and outside of a runtime.
+#[track_caller]
+pub fn resume() {
+    scope::with_timers("time::resume", |timers| {
+        assert!(timers.clock().resume(), "`time::resume`: time is not frozen");
+    });
+}
+
+/// Moves the [paused](pause) clock of the current runtime by `duration`, fires the timers that
+/// are due then in the order of their deadlines, and lets the tasks that they woke run.
+///
+/// A task that sleeps again after it was woken counts from the new time: to go through many ticks
+/// of an interval one by one, rather `sleep`, which lets the clock advance by itself from deadline
+/// to deadline.
+///
+/// # Panics
+/// If the clock is not paused, and outside of a runtime.
+pub async fn advance(duration: Duration) {
+    // Goes through the wheel: its turn comes when the timers are looked at again, after the tasks
+    // that are runnable now.
+    scope::with_timers("time::advance", |timers| {
+        let clock = timers.clock();
+        // One bit of the word says "paused".
+        let at = clock.now_ns().saturating_add(nanos(duration)).min(u64::MAX >> 1);
+        assert!(clock.advance_to(at), "`time::advance`: time is not frozen");
+        timers.fire_due();
+        Sleep::due(at)
+    })
+    .await;
+}

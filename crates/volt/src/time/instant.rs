@@ -1,0 +1,145 @@
+//! A point in time of the runtime's clock.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::time::{Duration, Instant as StdInstant};
+
+use super::{clock, scope};
+
+/// A measurement of the clock, as [`std::time::Instant`], from which and into which it converts.
+///
+/// Inside a runtime with a [paused](super::pause) clock, [`now`](Self::now) is that clock's time.
+///
+/// Cost: as `std`'s.
+///
+/// ```
+/// use volt::time::{Duration, Instant};
+///
+/// let start = Instant::now();
+/// let deadline = start + Duration::from_secs(5);
+/// assert_eq!(deadline.duration_since(start), Duration::from_secs(5));
+/// assert_eq!(start.duration_since(deadline), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(StdInstant);
+
+impl Instant {
+    /// The time now.
+    #[inline]
+    pub fn now() -> Self {
+        Self(scope::now())
+    }
+
+    /// Wraps an instant of the standard library.
+    #[inline]
+    pub const fn from_std(instant: StdInstant) -> Self {
+        Self(instant)
+    }
+
+    /// The instant as the standard library's.
+    #[inline]
+    pub const fn into_std(self) -> StdInstant {
+        self.0
+    }
+
+    /// A place on the clock's scale as an instant.
+    pub(super) fn from_ns(ns: u64) -> Self {
+        Self(clock::to_instant(ns))
+    }
+
+    /// The place on the clock's scale.
+    #[inline]
+    pub(super) fn to_ns(self) -> u64 {
+        clock::to_ns(self.0)
+    }
+
+    /// About 30 years from now: a time that does not come.
+    pub(super) fn far_future() -> Self {
+        Self::now() + super::FAR_FUTURE
+    }
+
+    /// The time from `earlier` to this instant, zero if it is not earlier.
+    pub fn duration_since(&self, earlier: Self) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+
+    /// The time from `earlier` to this instant, `None` if it is later.
+    pub fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
+        self.0.checked_duration_since(earlier.0)
+    }
+
+    /// As [`duration_since`](Self::duration_since).
+    pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
+        self.0.saturating_duration_since(earlier.0)
+    }
+
+    /// The time from this instant to now, zero if it lies in the future.
+    pub fn elapsed(&self) -> Duration {
+        Self::now().duration_since(*self)
+    }
+
+    /// This instant plus `duration`, `None` if the platform cannot represent it.
+    pub fn checked_add(&self, duration: Duration) -> Option<Self> {
+        self.0.checked_add(duration).map(Self)
+    }
+
+    /// This instant minus `duration`, `None` if the platform cannot represent it.
+    pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
+        self.0.checked_sub(duration).map(Self)
+    }
+}
+
+impl From<StdInstant> for Instant {
+    fn from(instant: StdInstant) -> Self {
+        Self(instant)
+    }
+}
+
+impl From<Instant> for StdInstant {
+    fn from(instant: Instant) -> Self {
+        instant.0
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0 + duration)
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    fn add_assign(&mut self, duration: Duration) {
+        self.0 += duration;
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+    }
+}
+
+impl Sub<Duration> for Instant {
+    type Output = Self;
+
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0 - duration)
+    }
+}
+
+impl SubAssign<Duration> for Instant {
+    fn sub_assign(&mut self, duration: Duration) {
+        self.0 -= duration;
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

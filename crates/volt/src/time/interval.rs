@@ -1,0 +1,175 @@
+//! `interval` and `Interval`.
+#![forbid(unsafe_code)]
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use super::{Instant, Sleep, scope};
+
+/// A tick that comes less than this late was not missed (nor one that is not a period late).
+const TOLERANCE: Duration = Duration::from_millis(5);
+
+/// Ticks every `period`, for the first time at once.
+///
+/// # Panics
+/// If `period` is zero, and outside of a Volt runtime.
+///
+/// ```
+/// # volt::run(async {
+/// use volt::time::{Duration, Instant, interval};
+///
+/// let start = Instant::now();
+/// let mut interval = interval(Duration::from_millis(2));
+/// interval.tick().await; // at once
+/// interval.tick().await;
+/// interval.tick().await;
+/// assert!(start.elapsed() >= Duration::from_millis(4));
+/// # });
+/// ```
+#[track_caller]
+pub fn interval(period: Duration) -> Interval {
+    assert!(!period.is_zero(), "`period` must be non-zero.");
+    let now = scope::with_timers("time::interval", |timers| timers.clock().now_ns());
+    Interval::new(Instant::from_ns(now), period)
+}
+
+/// Ticks every `period`, for the first time at `start`.
+///
+/// # Panics
+/// As [`interval`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::time::{Duration, Instant, interval_at};
+///
+/// let start = Instant::now() + Duration::from_millis(2);
+/// let mut interval = interval_at(start, Duration::from_millis(5));
+/// assert_eq!(interval.tick().await, start);
+/// # });
+/// ```
+#[track_caller]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    assert!(!period.is_zero(), "`period` must be non-zero.");
+    scope::with_timers("time::interval_at", |_| ());
+    Interval::new(start, period)
+}
+
+/// What an [`Interval`] does about ticks that were missed: whose task came more than 5 ms, or a
+/// period if that is shorter, too late to take them.
+///
+/// With a period of 50 ms, and a task that takes the second tick at 120 instead of 50:
+///
+/// | | ticks at |
+/// |---|---|
+/// | on time | 0, 50, 100, 150, 200, 250 |
+/// | `Burst` | 0, 120, 120, 150, 200, 250 |
+/// | `Delay` | 0, 120, 170, 220, 270, 320 |
+/// | `Skip`  | 0, 120, 150, 200, 250, 300 |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissedTickBehavior {
+    /// The missed ticks come at once, until the interval has caught up: no tick is lost.
+    #[default]
+    Burst,
+    /// The next tick comes a period after the late one.
+    Delay,
+    /// The missed ticks are left out: the next one comes at a multiple of the period after the
+    /// start.
+    Skip,
+}
+
+impl MissedTickBehavior {
+    fn next(self, missed: Instant, now: Instant, period: Duration) -> Option<Instant> {
+        match self {
+            Self::Burst => missed.checked_add(period),
+            Self::Delay => now.checked_add(period),
+            Self::Skip => {
+                let into_period = now.duration_since(missed).as_nanos() % period.as_nanos();
+                // Below one period, which is below 2^94 ns.
+                let seconds = (into_period / 1_000_000_000) as u64;
+                let nanos = (into_period % 1_000_000_000) as u32;
+                now.checked_add(period - Duration::new(seconds, nanos))
+            }
+        }
+    }
+}
+
+/// Made by [`interval`] and [`interval_at`].
+///
+/// Cost: one allocation for its life; a tick costs as a [`sleep`](super::sleep).
+#[derive(Debug)]
+pub struct Interval {
+    delay: Pin<Box<Sleep>>,
+    period: Duration,
+    missed_tick_behavior: MissedTickBehavior,
+}
+
+impl Interval {
+    fn new(start: Instant, period: Duration) -> Self {
+        let delay = Box::pin(Sleep::until(start));
+        Self { delay, period, missed_tick_behavior: MissedTickBehavior::default() }
+    }
+
+    /// Waits for the next tick and returns when it was due.
+    ///
+    /// # Cancel safety
+    /// Dropping the future takes no tick.
+    pub async fn tick(&mut self) -> Instant {
+        poll_fn(|cx| self.poll_tick(cx)).await
+    }
+
+    /// As [`tick`](Self::tick), for use in a `poll` function.
+    pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
+        ready!(self.delay.as_mut().poll(cx));
+        let due = self.delay.deadline();
+        let now = Instant::now();
+        let tolerance = TOLERANCE.min(self.period);
+        let next = if now.duration_since(due) > tolerance {
+            self.missed_tick_behavior.next(due, now, self.period)
+        } else {
+            due.checked_add(self.period)
+        };
+        self.reset_to(next);
+        Poll::Ready(due)
+    }
+
+    /// The next tick comes a period from now.
+    pub fn reset(&mut self) {
+        self.reset_to(Instant::now().checked_add(self.period));
+    }
+
+    /// The next tick comes at once.
+    pub fn reset_immediately(&mut self) {
+        self.reset_at(Instant::now());
+    }
+
+    /// The next tick comes `after` from now, and the others follow by the period.
+    pub fn reset_after(&mut self, after: Duration) {
+        self.reset_to(Instant::now().checked_add(after));
+    }
+
+    /// The next tick comes at `deadline`, and the others follow by the period.
+    pub fn reset_at(&mut self, deadline: Instant) {
+        self.delay.as_mut().reset(deadline);
+    }
+
+    fn reset_to(&mut self, deadline: Option<Instant>) {
+        self.reset_at(deadline.unwrap_or_else(Instant::far_future));
+    }
+
+    /// What happens to missed ticks.
+    pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
+        self.missed_tick_behavior
+    }
+
+    /// Sets what happens to missed ticks.
+    pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
+        self.missed_tick_behavior = behavior;
+    }
+
+    /// The time between ticks.
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+}

@@ -1,0 +1,303 @@
+//! `sleep` and `Sleep`.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use volt_sync::coop;
+
+use super::clock::nanos;
+use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
+use super::{Instant, scope};
+
+/// Waits until `duration` has passed since this call.
+///
+/// Never early. Late by what it takes to wake the thread that waits for the runtime's next timer
+/// and to run the task, some 30 us on an idle machine. A `duration` beyond what the clock can
+/// represent waits practically for ever.
+///
+/// # Panics
+/// Outside of a Volt runtime; and when it is polled for the first time outside of one, or after
+/// its runtime has been shut down.
+///
+/// # Cancel safety
+/// Dropping it cancels the timer.
+///
+/// # Cost
+/// One look at the clock; one lock of this worker's timers when it is first polled, and another
+/// when it is dropped. No allocation.
+///
+/// ```
+/// # volt::run(async {
+/// use volt::time::{Duration, Instant, sleep};
+///
+/// let start = Instant::now();
+/// sleep(Duration::from_millis(2)).await;
+/// assert!(start.elapsed() >= Duration::from_millis(2));
+/// # });
+/// ```
+#[inline]
+#[track_caller]
+pub fn sleep(duration: Duration) -> Sleep {
+    let now = scope::with_timers("time::sleep", |timers| timers.clock().now_ns());
+    let state = if duration.is_zero() { FIRED } else { NEW };
+    Sleep { entry: Entry::new(state, now.saturating_add(nanos(duration))) }
+}
+
+/// Waits until `deadline`; done at once if that has passed. Otherwise as [`sleep`].
+///
+/// # Panics
+/// As [`sleep`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::time::{Duration, Instant, sleep_until};
+///
+/// let deadline = Instant::now() + Duration::from_millis(2);
+/// sleep_until(deadline).await;
+/// assert!(Instant::now() >= deadline);
+/// # });
+/// ```
+#[track_caller]
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    scope::with_timers("time::sleep_until", |_| ());
+    Sleep::until(deadline)
+}
+
+/// The future of [`sleep`] and [`sleep_until`].
+///
+/// It is not `Unpin`, since the timer is inside: to poll it by reference, for instance in
+/// `select!`, pin it with `pin!` or `Box::pin`.
+///
+/// The timer belongs to the runtime in which the future is first polled. Afterwards any thread
+/// may poll, [`reset`](Self::reset) or drop it.
+///
+/// ```
+/// # volt::run(async {
+/// use std::pin::pin;
+/// use volt::time::{Duration, Instant, sleep};
+///
+/// let mut timer = pin!(sleep(Duration::from_secs(3600)));
+/// timer.as_mut().reset(Instant::now() + Duration::from_millis(1));
+/// timer.await;
+/// # });
+/// ```
+#[must_use = "futures do nothing unless polled"]
+pub struct Sleep {
+    entry: Entry,
+}
+
+#[cfg(all(target_pointer_width = "64", not(volt_loom)))]
+const _: () = assert!(size_of::<Sleep>() <= 56);
+
+impl Sleep {
+    /// A timer that has not looked at the clock yet.
+    pub(super) fn until(deadline: Instant) -> Self {
+        Self { entry: Entry::new(CHECK, deadline.to_ns()) }
+    }
+
+    /// A timer that counts `duration` from the first time that it is polled.
+    #[inline]
+    pub(super) fn lazy(duration: Duration) -> Self {
+        Self { entry: Entry::new(LAZY, nanos(duration)) }
+    }
+
+    /// A timer that goes through the wheel although `now` has come: it completes when the timers
+    /// are next looked at.
+    pub(super) fn due(now: u64) -> Self {
+        Self { entry: Entry::new(NEW, now) }
+    }
+
+    /// When it completes.
+    pub fn deadline(&self) -> Instant {
+        let deadline = self.entry.deadline();
+        if self.entry.state() == LAZY {
+            return Instant::now()
+                .checked_add(Duration::from_nanos(deadline))
+                .unwrap_or_else(Instant::far_future);
+        }
+        Instant::from_ns(deadline)
+    }
+
+    /// True once the deadline has passed.
+    pub fn is_elapsed(&self) -> bool {
+        match self.entry.state() {
+            LAZY => false,
+            FIRED if !self.entry.moved.get() => true,
+            _ => self.now_ns() >= self.entry.deadline(),
+        }
+    }
+
+    /// Sets a new deadline, before or after the old one has passed.
+    ///
+    /// If the timer is running, its task is woken at the new deadline without polling it again.
+    /// If it has completed, or was never polled, it must be polled (again) to run.
+    ///
+    /// Cost: a deadline that only moves later takes one store, and at most one wake-up of the
+    /// driver at the old time.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        self.reset_ns(deadline.to_ns());
+    }
+
+    pub(super) fn reset_ns(self: Pin<&mut Self>, deadline: u64) {
+        let entry = &self.entry;
+        if entry.state() == REGISTERED {
+            if deadline >= entry.deadline() {
+                // The firer looks at the deadline again. If it has just fired for the old one, the
+                // next poll finds `moved` and registers anew.
+                entry.moved.set(true);
+                return entry.set_deadline(deadline);
+            }
+            if let Some(shard) = entry.shard.get() {
+                // SAFETY: valid as the entry counts in its `refs`.
+                let shard = unsafe { shard.as_ref() };
+                // SAFETY: `self` is the owner, and this is its shard.
+                if unsafe { shard.advance(entry, deadline) } {
+                    return entry.moved.set(false);
+                }
+            }
+        }
+        entry.moved.set(false);
+        entry.set_deadline(deadline);
+        entry.set_state(CHECK);
+    }
+
+    #[cfg(all(test, volt_loom))]
+    pub(super) fn at(state: u8, deadline: u64) -> Self {
+        Self { entry: Entry::new(state, deadline) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    fn now_ns(&self) -> u64 {
+        match self.entry.shard.get() {
+            // SAFETY: valid as the entry counts in its `refs`.
+            Some(shard) => unsafe { shard.as_ref() }.clock().now_ns(),
+            None => scope::now_ns(),
+        }
+    }
+
+    /// As `poll`, outside of the cooperative budget.
+    #[inline]
+    pub(super) fn poll_elapsed(
+        self: Pin<&mut Self>,
+        caller: &'static str,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let entry = &self.entry;
+        match entry.state() {
+            NEW => self.register(caller, cx),
+            FIRED if !entry.moved.get() => Poll::Ready(()),
+            // SAFETY: `self` is the owner and registered the entry, since REGISTERED.
+            REGISTERED if unsafe { entry.will_wake(cx.waker()) } => Poll::Pending,
+            state => self.poll_slow(state, caller, cx),
+        }
+    }
+
+    fn poll_slow(
+        self: Pin<&mut Self>,
+        state: u8,
+        caller: &'static str,
+        cx: &mut Context<'_>,
+    ) -> Poll<()> {
+        let entry = &self.entry;
+        match state {
+            SHUTDOWN => shut_down(),
+            REGISTERED => {
+                if let Some(shard) = entry.shard.get() {
+                    // SAFETY: valid as the entry counts in its `refs`.
+                    let shard = unsafe { shard.as_ref() };
+                    // SAFETY: `self` is the owner, and this is its shard.
+                    if unsafe { shard.set_waker(entry, cx.waker()) } {
+                        return Poll::Pending;
+                    }
+                }
+                // It has fired meanwhile, or was shut down: the state says which.
+                return self.poll_elapsed(caller, cx);
+            }
+            LAZY => {
+                let now = self.now_ns();
+                entry.set_deadline(now.saturating_add(entry.deadline()));
+                entry.set_state(NEW);
+                return self.register(caller, cx);
+            }
+            _ => {}
+        }
+        // CHECK, or fired for a deadline that was moved since.
+        entry.moved.set(false);
+        if self.now_ns() >= entry.deadline() {
+            entry.set_state(FIRED);
+            return Poll::Ready(());
+        }
+        entry.set_state(NEW);
+        self.register(caller, cx)
+    }
+
+    fn register(self: Pin<&mut Self>, caller: &'static str, cx: &mut Context<'_>) -> Poll<()> {
+        let entry = &self.entry;
+        let waker = cx.waker().clone();
+        let registered = match entry.shard.get() {
+            Some(shard) => {
+                // SAFETY: valid as the entry counts in its `refs`.
+                let shard = unsafe { shard.as_ref() };
+                // SAFETY: owned, pinned by `self`, not REGISTERED, and this is its shard (1, 3);
+                // `drop` calls `forget` (2).
+                unsafe { shard.register(entry, waker) }
+            }
+            None => scope::with_shard(caller, |shard| {
+                // SAFETY: owned, pinned by `self`, not REGISTERED, and without a shard (1, 3);
+                // `drop` calls `forget` (2).
+                unsafe { shard.register(entry, waker) }
+            }),
+        };
+        match registered {
+            Ok(()) => Poll::Pending,
+            Err(_waker) => shut_down(),
+        }
+    }
+}
+
+#[cold]
+fn shut_down() -> ! {
+    panic!("a timer was polled whose Volt runtime has been shut down")
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if coop::poll_proceed(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let poll = self.poll_elapsed("time::sleep", cx);
+        if poll.is_ready() {
+            coop::made_progress();
+        }
+        poll
+    }
+}
+
+impl Drop for Sleep {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(shard) = self.entry.shard.get() {
+            // SAFETY: the entry is owned by `self`, and this is its shard.
+            unsafe { super::timers::Shard::forget(shard, &self.entry) };
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline())
+            .field("is_elapsed", &self.is_elapsed())
+            .finish()
+    }
+}

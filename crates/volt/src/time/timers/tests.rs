@@ -1,0 +1,471 @@
+//! Timers driven by hand: no scheduler, a paused clock.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::task::{Context, Poll, Wake, Waker};
+
+use super::super::{Duration, Instant, Sleep, scope, sleep, sleep_until, timeout, timeout_at};
+use super::*;
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Count {
+    fn new() -> (Arc<Self>, Waker) {
+        let count = Arc::new(Self::default());
+        (count.clone(), count.into())
+    }
+
+    fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn paused() -> Timers {
+    Timers::new(2, Clock::paused())
+}
+
+fn advance(timers: &Timers, by: Duration) -> usize {
+    let clock = timers.clock();
+    assert!(clock.advance_to(clock.now_ns() + by.as_nanos() as u64));
+    timers.fire_due()
+}
+
+fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(waker))
+}
+
+/// Runs `test` inside a runtime's timers with a paused clock, as worker 0.
+fn with_paused(test: impl FnOnce(&Timers)) {
+    let timers = paused();
+    scope::enter(&timers, Some(0), || test(&timers));
+}
+
+fn references(timers: &Timers) -> usize {
+    timers.shards().map(|shard| shard.0.locked.with(|locked| locked.refs)).sum()
+}
+
+#[test]
+fn sleep_fires_at_its_deadline_and_not_before() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        assert_eq!(advance(timers, SECOND - Duration::from_nanos(1)), 0);
+        assert!(!timer.is_elapsed() && poll(timer.as_mut(), &waker).is_pending());
+        assert_eq!(advance(timers, Duration::from_nanos(1)), 1);
+        assert_eq!(count.get(), 1);
+        assert!(timer.is_elapsed());
+        assert!(poll(timer.as_mut(), &waker).is_ready());
+        assert!(poll(timer, &waker).is_ready(), "stays ready");
+    });
+}
+
+#[test]
+fn sleep_counts_from_its_creation() {
+    with_paused(|timers| {
+        let (_, waker) = Count::new();
+        let timer = sleep(SECOND);
+        assert_eq!(timer.deadline(), Instant::now() + SECOND);
+        advance(timers, SECOND);
+        let mut timer = pin!(timer);
+        // It was in the future when made, so it goes through the wheel, which has it fire at once.
+        let first = poll(timer.as_mut(), &waker);
+        timers.fire_due();
+        assert!(first.is_ready() || poll(timer, &waker).is_ready());
+    });
+}
+
+#[test]
+fn zero_and_past_deadlines_are_ready_at_the_first_poll() {
+    with_paused(|timers| {
+        let (_, waker) = Count::new();
+        assert!(poll(pin!(sleep(Duration::ZERO)), &waker).is_ready());
+        let past = Instant::now();
+        advance(timers, SECOND);
+        assert!(poll(pin!(sleep_until(past)), &waker).is_ready());
+        assert!(poll(pin!(sleep_until(Instant::now())), &waker).is_ready());
+        assert_eq!(references(timers), 0);
+    });
+}
+
+#[test]
+fn a_dropped_sleep_wakes_nobody_and_holds_nothing() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        {
+            let mut timer = pin!(sleep(SECOND));
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+            assert_eq!((references(timers), Arc::strong_count(&count)), (1, 3));
+        }
+        assert_eq!((references(timers), Arc::strong_count(&count)), (0, 2));
+        assert_eq!(timers.prepare_wait(), None);
+        assert_eq!(advance(timers, SECOND * 2), 0);
+        assert_eq!(count.get(), 0);
+    });
+}
+
+#[test]
+fn the_last_waker_is_the_one_that_is_woken() {
+    with_paused(|timers| {
+        let (first, waker) = Count::new();
+        let (second, other) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        assert!(poll(timer.as_mut(), &other).is_pending());
+        assert_eq!(Arc::strong_count(&first), 2, "the old waker is dropped");
+        advance(timers, SECOND);
+        assert_eq!((first.get(), second.get()), (0, 1));
+    });
+}
+
+#[test]
+fn far_future_deadlines_are_accepted() {
+    with_paused(|timers| {
+        let (_, waker) = Count::new();
+        let mut timer = pin!(sleep(Duration::MAX));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        assert!(timer.deadline() > Instant::now() + SECOND * 86_400 * 365 * 20);
+        assert_eq!(advance(timers, SECOND * 86_400 * 365 * 100), 0);
+        assert!(poll(pin!(timeout(Duration::MAX, timer)), &waker).is_pending());
+    });
+}
+
+#[test]
+fn reset_to_a_later_deadline_keeps_the_registration() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        let later = Instant::now() + SECOND * 3;
+        timer.as_mut().reset(later);
+        assert_eq!(timer.deadline(), later);
+        assert_eq!(advance(timers, SECOND * 2), 0);
+        assert_eq!(count.get(), 0);
+        assert_eq!(advance(timers, SECOND), 1, "without another poll");
+        assert_eq!(count.get(), 1);
+        assert!(poll(timer, &waker).is_ready());
+    });
+}
+
+#[test]
+fn reset_to_an_earlier_deadline_fires_earlier() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND * 10));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        timer.as_mut().reset(Instant::now() + SECOND);
+        assert_eq!(advance(timers, SECOND), 1);
+        assert_eq!(count.get(), 1);
+        assert!(poll(timer, &waker).is_ready());
+    });
+}
+
+#[test]
+fn reset_after_firing_starts_anew() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        advance(timers, SECOND);
+        timer.as_mut().reset(Instant::now() + SECOND);
+        assert!(!timer.is_elapsed());
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        advance(timers, SECOND);
+        assert_eq!(count.get(), 2);
+        assert!(poll(timer, &waker).is_ready());
+    });
+}
+
+#[test]
+fn a_timer_that_fired_while_it_was_moved_later_registers_again() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        // As if the firer had read the deadline just before `reset` changed it.
+        let deadline = timer.deadline();
+        timer.as_mut().reset(deadline + SECOND);
+        timer.entry().set_deadline(deadline.to_ns());
+        assert_eq!(advance(timers, SECOND), 1);
+        timer.entry().set_deadline((deadline + SECOND).to_ns());
+        assert!(!timer.is_elapsed());
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        advance(timers, SECOND);
+        assert_eq!(count.get(), 2);
+        assert!(poll(timer, &waker).is_ready());
+    });
+}
+
+#[test]
+fn timeout_of_a_ready_future_does_not_touch_the_timers() {
+    let (_, waker) = Count::new();
+    // No runtime: it would panic.
+    assert_eq!(poll(pin!(timeout(SECOND, async { 1 })), &waker), Poll::Ready(Ok(1)));
+}
+
+#[test]
+fn timeout_counts_from_the_first_pending_poll() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let mut late = pin!(timeout(SECOND, std::future::pending::<()>()));
+        let mut exact = pin!(timeout_at(Instant::now() + SECOND, std::future::pending::<()>()));
+        advance(timers, SECOND * 5);
+        assert!(poll(exact.as_mut(), &waker).is_ready());
+        assert!(poll(late.as_mut(), &waker).is_pending());
+        advance(timers, SECOND);
+        assert_eq!(count.get(), 1);
+        assert_eq!(poll(late, &waker).map(|r| r.is_err()), Poll::Ready(true));
+    });
+}
+
+#[test]
+fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
+    let timers = Timers::new(3, Clock::real());
+    let (_, waker) = Count::new();
+    let mut long = pin!(scope::enter(&timers, Some(0), || sleep(SECOND * 100)));
+    let mut short = pin!(scope::enter(&timers, None, || sleep(SECOND * 10)));
+    assert_eq!(timers.prepare_wait(), None);
+    timers.end_wait();
+    assert!(scope::enter(&timers, Some(0), || poll(long.as_mut(), &waker)).is_pending());
+    assert!(scope::enter(&timers, None, || poll(short.as_mut(), &waker)).is_pending());
+    let wait = timers.prepare_wait().expect("two timers");
+    assert!(wait <= SECOND * 10 && wait > SECOND * 9, "{wait:?}");
+    short.set(scope::enter(&timers, None, || sleep(SECOND * 1000)));
+    let wait = timers.prepare_wait().expect("one timer");
+    assert!(wait <= SECOND * 100 && wait > SECOND * 99, "a cancelled timer wakes nobody: {wait:?}");
+}
+
+#[test]
+fn an_earlier_timer_wakes_the_waiter_once() {
+    let timers = Timers::new(2, Clock::real());
+    let unparked = Arc::new(AtomicUsize::new(0));
+    let counter = unparked.clone();
+    timers.set_unpark(move || {
+        counter.fetch_add(1, Relaxed);
+    });
+    let (_, waker) = Count::new();
+    let register = |after: Duration| {
+        let mut timer = Box::pin(scope::enter(&timers, None, || sleep(after)));
+        assert!(scope::enter(&timers, None, || poll(timer.as_mut(), &waker)).is_pending());
+        timer
+    };
+    let _a = register(SECOND * 50);
+    assert_eq!(unparked.load(Relaxed), 0, "nobody waits");
+    timers.prepare_wait();
+    let _b = register(SECOND * 60);
+    assert_eq!(unparked.load(Relaxed), 0, "a later one needs no wake-up");
+    let _c = register(SECOND * 40);
+    let _d = register(SECOND * 30);
+    assert_eq!(unparked.load(Relaxed), 1, "one wake-up is enough");
+    timers.end_wait();
+    let _e = register(SECOND * 20);
+    assert_eq!(unparked.load(Relaxed), 1);
+    timers.prepare_wait();
+    let mut f = register(SECOND * 25);
+    assert_eq!(unparked.load(Relaxed), 1);
+    f.as_mut().reset(Instant::now() + SECOND);
+    assert_eq!(unparked.load(Relaxed), 2, "so does a reset");
+}
+
+#[test]
+fn a_paused_clock_advances_by_itself_from_deadline_to_deadline() {
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let start = Instant::now();
+        let mut sleeps: Vec<_> = (1..=3).map(|i| Box::pin(sleep(SECOND * 3600 * i))).collect();
+        for timer in &mut sleeps {
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+        }
+        assert_eq!(timers.prepare_wait(), Some(Duration::ZERO));
+        timers.end_wait();
+        assert_eq!(timers.fire_due(), 0);
+        for i in 1..=3 {
+            assert_eq!(timers.auto_advance(), 1);
+            assert_eq!(start.elapsed(), SECOND * 3600 * i);
+            assert_eq!(count.get(), i as usize);
+        }
+        assert_eq!(timers.auto_advance(), 0);
+        assert_eq!(timers.prepare_wait(), None);
+    });
+}
+
+#[test]
+fn blocking_work_inhibits_the_paused_clock() {
+    with_paused(|timers| {
+        let (_, waker) = Count::new();
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &waker).is_pending());
+        timers.clock().inhibit_auto_advance();
+        assert_eq!(timers.prepare_wait(), None);
+        assert_eq!(timers.auto_advance(), 0);
+        timers.clock().allow_auto_advance();
+        assert_eq!(timers.auto_advance(), 1);
+    });
+}
+
+#[test]
+fn a_resumed_clock_runs_on_from_where_it_stood() {
+    let clock = Clock::pausable();
+    assert!(!clock.resume() && !clock.advance_to(7));
+    assert!(clock.pause() && !clock.pause());
+    let stopped = clock.now_ns();
+    assert_eq!(clock.now_ns(), stopped);
+    let ahead = stopped + 3_600_000_000_000;
+    assert!(clock.advance_to(ahead));
+    assert!(clock.advance_to(stopped), "it does not go back");
+    assert_eq!(clock.now_ns(), ahead);
+    assert!(clock.resume());
+    let now = clock.now_ns();
+    assert!(now >= ahead && now < ahead + 60_000_000_000, "{now} {ahead}");
+    assert!(!Clock::real().pause());
+}
+
+#[test]
+fn shutdown_wakes_the_sleepers_and_they_panic() {
+    let timers = paused();
+    let (count, waker) = Count::new();
+    let mut timer = pin!(scope::enter(&timers, Some(1), || sleep(SECOND)));
+    let mut fresh = pin!(scope::enter(&timers, Some(1), || sleep(SECOND)));
+    assert!(scope::enter(&timers, Some(1), || poll(timer.as_mut(), &waker)).is_pending());
+    timers.shutdown();
+    assert_eq!(count.get(), 1);
+    assert_eq!(Arc::strong_count(&count), 2, "the waker is gone");
+    let message = |sleep: Pin<&mut Sleep>| {
+        let poll = || scope::enter(&timers, Some(1), || poll(sleep, &waker));
+        let panic = catch_unwind(AssertUnwindSafe(poll)).expect_err("it panics");
+        *panic.downcast::<&str>().expect("a message")
+    };
+    assert!(message(timer.as_mut()).contains("shut down"));
+    assert!(message(fresh.as_mut()).contains("shut down"));
+    drop(timers);
+    // Both outlive the timers, and are dropped now; one is even reset.
+    timer.reset(Instant::now());
+}
+
+#[test]
+fn without_a_runtime_the_panic_names_the_call() {
+    let message = |call: &dyn Fn()| {
+        let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it panics");
+        *panic.downcast::<String>().expect("a message")
+    };
+    assert!(message(&|| drop(sleep(SECOND))).starts_with("`time::sleep` needs a Volt runtime"));
+    let (_, waker) = Count::new();
+    let pending = || drop(poll(pin!(timeout(SECOND, std::future::pending::<()>())), &waker));
+    assert!(message(&pending).starts_with("`time::timeout` needs a Volt runtime"));
+}
+
+#[test]
+fn a_panicking_waker_does_not_stop_the_others() {
+    struct Bad;
+    impl Wake for Bad {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker that panics, on purpose");
+        }
+    }
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let bad = Waker::from(Arc::new(Bad));
+        let mut sleeps: Vec<_> = (0..40).map(|_| Box::pin(sleep(SECOND))).collect();
+        for (i, timer) in sleeps.iter_mut().enumerate() {
+            let waker = if i % 20 == 3 { &bad } else { &waker };
+            assert!(poll(timer.as_mut(), waker).is_pending());
+        }
+        assert_eq!(advance(timers, SECOND), 40);
+        assert_eq!(count.get(), 38);
+    });
+}
+
+#[test]
+fn wakers_may_drop_and_register_timers() {
+    use volt_sync::internal::primitive::Mutex;
+    /// Woken, it drops another timer of the same shard and registers a new one.
+    struct Chain(Mutex<Vec<Pin<Box<Sleep>>>>, Mutex<Vec<Pin<Box<Sleep>>>>, Waker);
+    impl Wake for Chain {
+        fn wake(self: Arc<Self>) {
+            self.0.lock().unwrap().pop();
+            let mut next = Box::pin(sleep(SECOND));
+            assert!(poll(next.as_mut(), &self.2).is_pending());
+            self.1.lock().unwrap().push(next);
+        }
+    }
+    with_paused(|timers| {
+        let (count, waker) = Count::new();
+        let chain = Arc::new(Chain(Mutex::default(), Mutex::default(), waker));
+        for _ in 0..20 {
+            let mut victim = Box::pin(sleep(SECOND * 2));
+            assert!(poll(victim.as_mut(), &chain.clone().into()).is_pending());
+            chain.0.lock().unwrap().push(victim);
+        }
+        let mut first: Vec<_> = (0..20).map(|_| Box::pin(sleep(SECOND))).collect();
+        for timer in &mut first {
+            assert!(poll(timer.as_mut(), &chain.clone().into()).is_pending());
+        }
+        assert_eq!(advance(timers, SECOND), 20);
+        assert_eq!(advance(timers, SECOND), 20);
+        assert_eq!(count.get(), 20);
+    });
+}
+
+#[test]
+fn timers_fire_from_many_threads_exactly_once() {
+    const TIMERS: usize = 2_000;
+    let timers = Timers::new(3, Clock::real());
+    let done = AtomicUsize::new(0);
+    volt_sync::internal::primitive::thread::scope(|s| {
+        for worker in 0..2 {
+            let (timers, done) = (&timers, &done);
+            s.spawn(move || {
+                let (count, waker) = Count::new();
+                let start = Instant::now();
+                let mut pending: Vec<_> = (0..TIMERS)
+                    .map(|i| {
+                        let after = Duration::from_micros((i * 7 % 3_000) as u64);
+                        let mut timer =
+                            Box::pin(scope::enter(timers, Some(worker), || sleep(after)));
+                        let poll =
+                            scope::enter(timers, Some(worker), || poll(timer.as_mut(), &waker));
+                        (timer, poll.is_ready())
+                    })
+                    .collect();
+                let ready = pending.iter().filter(|(_, ready)| *ready).count();
+                // Every third one is cancelled, perhaps while it fires on the other thread.
+                let mut index = 0;
+                pending.retain(|_| {
+                    index += 1;
+                    index % 3 != 0
+                });
+                done.fetch_add(1, Relaxed);
+                while !pending.iter().all(|(timer, _)| timer.is_elapsed()) {
+                    timers.fire_due();
+                    assert!(start.elapsed() < SECOND * 30, "timers are lost");
+                }
+                for (timer, _) in &mut pending {
+                    let fired = scope::enter(timers, Some(worker), || {
+                        loop {
+                            match poll(timer.as_mut(), &waker) {
+                                Poll::Ready(()) => break timer.deadline() <= Instant::now(),
+                                Poll::Pending => {
+                                    timers.fire_due();
+                                }
+                            }
+                        }
+                    });
+                    assert!(fired, "early");
+                }
+                assert!(count.get() + ready <= TIMERS && count.get() + ready >= pending.len());
+            });
+        }
+    });
+    assert_eq!(references(&timers), 0);
+}

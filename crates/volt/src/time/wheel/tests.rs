@@ -1,0 +1,193 @@
+use proptest::prelude::*;
+
+use super::super::entry::NEW;
+use super::*;
+
+fn entry(deadline: u64) -> Box<Entry> {
+    Box::new(Entry::new(NEW, deadline))
+}
+
+fn link(wheel: &mut Wheel, entry: &Entry) {
+    // SAFETY: the tests keep entries boxed and unlink them before they drop them.
+    unsafe { wheel.insert(NonNull::from(entry)) };
+}
+
+/// Everything that is due at `now`, by deadline.
+fn pop_all(wheel: &mut Wheel, now: u64) -> Vec<u64> {
+    let mut due = Vec::new();
+    loop {
+        // A small budget: more rounds.
+        match wheel.pop_due(now, &mut 3) {
+            // SAFETY: the tests keep the entries alive.
+            Due::Timer(node) => due.push(unsafe { node.as_ref() }.deadline()),
+            Due::More => {}
+            Due::None => return due,
+        }
+    }
+}
+
+#[test]
+fn an_empty_wheel_has_nothing_due() {
+    let mut wheel = Wheel::new(5);
+    assert_eq!(wheel.next(), NEVER);
+    assert!(pop_all(&mut wheel, NEVER).is_empty());
+    assert!(wheel.pop_any().is_none());
+}
+
+#[test]
+fn deadlines_are_exact_to_the_nanosecond() {
+    for deadline in [1, 1023, 1024, 65_536, 1_000_000, 4_194_304, 1 << 40, u64::MAX - 1] {
+        let mut wheel = Wheel::new(0);
+        let timer = entry(deadline);
+        link(&mut wheel, &timer);
+        assert_eq!(wheel.next(), deadline);
+        assert!(pop_all(&mut wheel, deadline - 1).is_empty());
+        assert_eq!(wheel.next(), deadline);
+        assert_eq!(pop_all(&mut wheel, deadline), [deadline]);
+        assert_eq!(wheel.next(), NEVER);
+    }
+}
+
+#[test]
+fn a_deadline_in_the_past_is_due_at_once() {
+    let mut wheel = Wheel::new(1 << 30);
+    let timer = entry(3);
+    link(&mut wheel, &timer);
+    assert!(wheel.next() <= 1 << 30);
+    assert_eq!(pop_all(&mut wheel, 1 << 30), [3]);
+}
+
+#[test]
+fn equal_deadlines_fire_in_the_order_of_their_insertion() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..100).map(|_| entry(1 << 33)).collect();
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    for timer in &timers {
+        loop {
+            match wheel.pop_due(1 << 33, &mut 7) {
+                Due::Timer(node) => break assert_eq!(node, NonNull::from(&**timer)),
+                Due::More => {}
+                Due::None => panic!("all are due"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_timer_can_be_removed_while_its_slot_is_moved_down() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..5).map(|i| entry((1 << 33) + (i << 20))).collect();
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    assert!(matches!(wheel.pop_due(1 << 33, &mut 1), Due::More));
+    for timer in &timers[1..4] {
+        // SAFETY: it is linked in this wheel.
+        unsafe { wheel.remove(NonNull::from(&**timer)) };
+    }
+    assert_eq!(wheel.next(), 1 << 33);
+    let expected: Vec<_> = [&timers[0], &timers[4]].map(|timer| timer.deadline()).into();
+    assert_eq!(pop_all(&mut wheel, 1 << 34), expected);
+}
+
+#[test]
+fn a_deadline_moved_later_does_not_hide_others() {
+    let mut wheel = Wheel::new(0);
+    let (moved, other) = (entry(1 << 20), entry(1 << 26));
+    link(&mut wheel, &moved);
+    link(&mut wheel, &other);
+    moved.set_deadline(1 << 40);
+    assert!(wheel.next() <= 1 << 26);
+    assert_eq!(pop_all(&mut wheel, (1 << 40) - 1), [1 << 26]);
+    assert_eq!(wheel.next(), 1 << 40);
+    assert_eq!(pop_all(&mut wheel, 1 << 40), [1 << 40]);
+}
+
+#[test]
+fn a_full_slot_is_due_no_later_than_its_earliest_timer() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..1000).map(|i| entry((1 << 34) + 5 + i)).collect();
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    assert!(wheel.next() <= (1 << 34) + 5);
+    assert_eq!(pop_all(&mut wheel, 1 << 35).len(), 1000);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Insert(u64),
+    Remove(usize),
+    MoveLater(usize, u64),
+    Advance(u64),
+    CatchUp(u64),
+}
+
+/// Spans of all magnitudes.
+fn span() -> impl Strategy<Value = u64> {
+    (0..50_u32, any::<u64>()).prop_map(|(bits, value)| value & ((1 << bits) - 1))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => span().prop_map(Step::Insert),
+        1 => any::<usize>().prop_map(Step::Remove),
+        1 => (any::<usize>(), span()).prop_map(|(i, by)| Step::MoveLater(i, by)),
+        3 => span().prop_map(Step::Advance),
+        1 => span().prop_map(Step::CatchUp),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Against a naive model: never early, never late, in order, cancelled ones never.
+    #[test]
+    fn agrees_with_a_sorted_list(steps in proptest::collection::vec(step(), 1..200)) {
+        let mut now = 1_000;
+        let mut wheel = Wheel::new(now);
+        let mut pending: Vec<Box<Entry>> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Insert(after) => {
+                    let timer = entry(now + after);
+                    link(&mut wheel, &timer);
+                    pending.push(timer);
+                }
+                Step::Remove(i) if !pending.is_empty() => {
+                    let timer = pending.swap_remove(i % pending.len());
+                    // SAFETY: it is linked in this wheel.
+                    unsafe { wheel.remove(NonNull::from(&*timer)) };
+                }
+                Step::MoveLater(i, by) if !pending.is_empty() => {
+                    let timer = &pending[i % pending.len()];
+                    timer.set_deadline(timer.deadline() + by);
+                }
+                Step::Advance(by) => {
+                    now += by;
+                    let due = pop_all(&mut wheel, now);
+                    let (ended, rest): (Vec<_>, Vec<_>) =
+                        pending.into_iter().partition(|timer| timer.deadline() <= now);
+                    pending = rest;
+                    let mut expected: Vec<_> = ended.iter().map(|timer| timer.deadline()).collect();
+                    prop_assert!(due.is_sorted_by_key(|deadline| deadline >> 10), "order {:?}", due);
+                    let mut sorted = due;
+                    sorted.sort_unstable();
+                    expected.sort_unstable();
+                    prop_assert_eq!(sorted, expected);
+                }
+                Step::CatchUp(by) => {
+                    let earliest = pending.iter().map(|timer| timer.deadline()).min();
+                    // The clock may pass deadlines before anybody fires them.
+                    now += by.min(earliest.unwrap_or(1 << 60).saturating_sub(now) + 5_000);
+                    wheel.catch_up(now);
+                }
+                Step::Remove(_) | Step::MoveLater(..) => {}
+            }
+            let earliest = pending.iter().map(|timer| timer.deadline()).min();
+            prop_assert!(wheel.next() <= earliest.unwrap_or(NEVER));
+            prop_assert_eq!(wheel.next() == NEVER, pending.is_empty());
+        }
+        let mut left = 0;
+        while wheel.pop_any().is_some() {
+            left += 1;
+        }
+        prop_assert_eq!(left, pending.len());
+    }
+}

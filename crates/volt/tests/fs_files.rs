@@ -1,0 +1,192 @@
+//! Files and directories through the public API, on both flavours.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::io::{ErrorKind, SeekFrom};
+use std::path::Path;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use volt::fs::{self, File, OpenOptions};
+use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use volt::runtime::Builder;
+
+/// Runs `body` on each flavour, in a fresh directory.
+fn on_both<F: Future<Output = ()>>(body: impl Fn(Box<Path>) -> F) {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = builder.enable_all().build().unwrap();
+        runtime.block_on(body(folder.path().into()));
+    }
+}
+
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|index| (index % 251) as u8).collect()
+}
+
+#[test]
+fn content_larger_than_the_buffer_survives_the_round_trip() {
+    on_both(|folder| async move {
+        let (path, content) = (folder.join("big"), pattern(5_000_003));
+        let mut file = File::create(&path).await.unwrap();
+        file.write_all(&content).await.unwrap();
+        file.flush().await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+        let mut read = Vec::new();
+        File::open(&path).await.unwrap().read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, content);
+    });
+}
+
+#[test]
+fn a_small_buffer_limits_each_operation_and_loses_nothing() {
+    on_both(|folder| async move {
+        let (path, content) = (folder.join("it"), pattern(1000));
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .await
+            .unwrap();
+        file.set_max_buf_size(7);
+        assert_eq!(file.write(&content).await.unwrap(), 7);
+        file.write_all(&content[7..]).await.unwrap();
+        file.rewind().await.unwrap();
+        let mut read = Vec::new();
+        file.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, content);
+    });
+}
+
+#[test]
+fn the_position_is_right_between_reads_seeks_and_writes() {
+    on_both(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "0123456789").await.unwrap();
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+        let mut two = [0; 2];
+        file.read_exact(&mut two).await.unwrap();
+        assert_eq!(&two, b"01");
+        assert_eq!(file.stream_position().await.unwrap(), 2);
+        file.write_all(b"ab").await.unwrap();
+        assert_eq!(file.seek(SeekFrom::Current(1)).await.unwrap(), 5);
+        file.read_exact(&mut two).await.unwrap();
+        assert_eq!(&two, b"56");
+        assert_eq!(file.seek(SeekFrom::End(-1)).await.unwrap(), 9);
+        file.write_all(b"z").await.unwrap();
+        file.flush().await.unwrap();
+        assert_eq!(fs::read_to_string(&path).await.unwrap(), "01ab45678z");
+        assert!(file.seek(SeekFrom::Current(-100)).await.is_err());
+    });
+}
+
+/// Drops a read that is under way.
+async fn begin_and_cancel_a_read(file: &mut File) {
+    let mut bytes = [0; 4];
+    loop {
+        let polled = pin!(file.read(&mut bytes)).poll(&mut Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Pending => return,
+            // The blocking pool was faster than the poll.
+            Poll::Ready(read) => {
+                let back = -i64::try_from(read.unwrap()).unwrap();
+                file.seek(SeekFrom::Current(back)).await.unwrap();
+            }
+        }
+    }
+}
+
+/// A read that is dropped under way has moved the file's position; its bytes are delivered next, or
+/// the position is moved back before a write.
+#[test]
+fn a_cancelled_read_loses_no_bytes() {
+    on_both(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "0123456789").await.unwrap();
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+        let mut bytes = [0; 4];
+        begin_and_cancel_a_read(&mut file).await;
+        file.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"0123");
+        begin_and_cancel_a_read(&mut file).await;
+        file.write_all(b"X").await.unwrap();
+        file.flush().await.unwrap();
+        assert_eq!(fs::read(&path).await.unwrap(), b"0123X56789");
+        begin_and_cancel_a_read(&mut file).await;
+        use std::io::Seek;
+        assert_eq!(file.into_std().await.stream_position().unwrap(), 5);
+    });
+}
+
+#[test]
+fn a_failed_write_is_reported_by_the_next_call() {
+    on_both(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "12").await.unwrap();
+        let mut file = File::open(&path).await.unwrap();
+        // Reported as done: the write itself happens in the background.
+        assert_eq!(file.write(b"x").await.unwrap(), 1);
+        assert!(file.flush().await.is_err());
+        file.flush().await.unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "12");
+    });
+}
+
+#[test]
+fn length_metadata_and_handles() {
+    on_both(|folder| async move {
+        let path = folder.join("it");
+        let mut file = File::create_new(&path).await.unwrap();
+        assert_eq!(File::create_new(&path).await.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        file.write_all(b"123456").await.unwrap();
+        file.set_len(3).await.unwrap();
+        file.sync_all().await.unwrap();
+        file.sync_data().await.unwrap();
+        assert_eq!(file.metadata().await.unwrap().len(), 3);
+        let mut twin = file.try_clone().await.unwrap();
+        twin.rewind().await.unwrap();
+        file.write_all(b"9").await.unwrap();
+        drop(file.into_std().await);
+        assert_eq!(fs::read_to_string(&path).await.unwrap(), "923");
+        assert!(twin.try_into_std().is_ok());
+    });
+}
+
+#[test]
+fn directories_are_made_listed_and_removed() {
+    on_both(|folder| async move {
+        let names: BTreeSet<String> = (0..100).map(|number| format!("file{number}")).collect();
+        let inner = folder.join("a/b");
+        fs::create_dir_all(&inner).await.unwrap();
+        for name in &names {
+            fs::write(inner.join(name), name).await.unwrap();
+        }
+        let mut found = BTreeSet::new();
+        let mut entries = fs::read_dir(&inner).await.unwrap();
+        while let Some(entry) = entries.next_entry().await.unwrap() {
+            assert!(entry.file_type().await.unwrap().is_file());
+            let name = entry.file_name().into_string().unwrap();
+            assert_eq!(entry.metadata().await.unwrap().len(), name.len() as u64);
+            found.insert(name);
+        }
+        assert_eq!(found, names);
+        assert!(entries.next_entry().await.unwrap().is_none());
+        fs::remove_dir_all(folder.join("a")).await.unwrap();
+        assert!(!fs::try_exists(&inner).await.unwrap());
+    });
+}
+
+#[test]
+fn missing_files_are_errors_with_the_systems_kind() {
+    on_both(|folder| async move {
+        let path = folder.join("nothing");
+        assert_eq!(fs::read(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(File::open(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(fs::read_dir(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(fs::remove_file(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+    });
+}

@@ -1,0 +1,127 @@
+//! The examples serve: each is started as a process and driven by a client that is not of it.
+
+#[path = "support/net.rs"]
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::{Request, StatusCode};
+
+/// A running example; killed at the end.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Starts the example that cargo has built next to this test, on a port of the system's choice.
+    fn start(name: &str) -> Self {
+        let test = std::env::current_exe().unwrap();
+        let target = test.parent().and_then(|deps| deps.parent()).unwrap();
+        let example = target.join("examples").join(name);
+        assert!(example.exists(), "build it first: cargo build -p volt-rt --example {name}");
+        let mut command = Command::new(example);
+        command.arg("127.0.0.1:0").stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("listening on ");
+        let address = address.trim_start_matches("http://").parse().expect("an address is printed");
+        Self { child, address }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn tcp_echo_returns_what_it_gets() {
+    let server = Server::start("tcp_echo");
+    let clients: Vec<TcpStream> = (0..50).map(|_| server.connect()).collect();
+    for (i, mut client) in clients.iter().enumerate() {
+        client.write_all(format!("client {i}").as_bytes()).unwrap();
+    }
+    for (i, mut client) in clients.iter().enumerate() {
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut back = String::new();
+        client.read_to_string(&mut back).unwrap();
+        assert_eq!(back, format!("client {i}"));
+    }
+    // A client that goes away in the middle harms nobody.
+    let mut rude = server.connect();
+    rude.write_all(&[0; 1 << 16]).unwrap();
+    drop(rude);
+    let mut client = server.connect();
+    let data: Vec<u8> = (0..1 << 20).map(|i: u32| i as u8).collect();
+    let sent = data.clone();
+    let mut writer = client.try_clone().unwrap();
+    let writer = std::thread::Builder::new().spawn(move || {
+        writer.write_all(&sent).unwrap();
+        writer.shutdown(Shutdown::Write).unwrap();
+    });
+    let mut back = Vec::new();
+    client.read_to_end(&mut back).unwrap();
+    assert!(back == data);
+    writer.unwrap().join().unwrap();
+}
+
+#[test]
+fn http_hello_serves_plain_sockets() {
+    let server = Server::start("http_hello");
+    let mut client = server.connect();
+    // Two requests at once on one connection, the second in two pieces.
+    client.write_all(b"GET / HTTP/1.1\r\nhost: volt\r\n\r\nGET / HTTP/1.1\r\nho").unwrap();
+    std::thread::sleep(Duration::from_millis(5));
+    client.write_all(b"st: volt\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answers = String::new();
+    client.read_to_string(&mut answers).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{answers}");
+    assert_eq!(answers.matches("\r\n\r\nHello, Volt!\n").count(), 2, "{answers}");
+    // What is no request is answered as such.
+    let mut client = server.connect();
+    client.write_all(b"no request\r\n\r\n").unwrap();
+    answers.clear();
+    client.read_to_string(&mut answers).unwrap();
+    assert!(answers.starts_with("HTTP/1.1 400 "), "{answers}");
+}
+
+#[test]
+fn http_hello_serves_hypers_client_on_volt() {
+    let server = Server::start("http_hello");
+    let address = server.address;
+    support::each(move || async move {
+        let clients: Vec<_> = (0..16).map(|_| volt::spawn(many_requests(address))).collect();
+        for client in clients {
+            client.await.unwrap();
+        }
+    });
+}
+
+async fn many_requests(address: SocketAddr) {
+    let stream = volt::net::TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await.unwrap();
+    let connection = volt::spawn(connection);
+    for _ in 0..20 {
+        let request = Request::get("/").header("host", "volt").body(Empty::<bytes::Bytes>::new());
+        let response = sender.send_request(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(&body[..], b"Hello, Volt!\n");
+    }
+    drop(sender);
+    connection.await.unwrap().unwrap();
+}

@@ -1,0 +1,186 @@
+//! Child processes and signals, on both flavours.
+#![cfg(unix)]
+
+use std::future::Future;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::Duration;
+
+use volt::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use volt::process::Command;
+use volt::runtime::Builder;
+use volt::signal::unix::{SignalKind, signal};
+use volt::time::{sleep, timeout};
+
+fn on_both<F: Future<Output = ()>>(body: impl Fn() -> F) {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let runtime = builder.enable_all().build().unwrap();
+        let limited = timeout(Duration::from_secs(60), body());
+        runtime.block_on(async { limited.await.expect("done within a minute") });
+    }
+}
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    command
+}
+
+/// True while the process is there, zombies included.
+fn exists(id: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{id}")).exists()
+}
+
+#[test]
+fn the_status_is_the_childs_and_stays() {
+    on_both(|| async {
+        assert!(Command::new("true").status().await.unwrap().success());
+        let mut child = shell("exit 3").spawn().unwrap();
+        assert!(child.id().is_some());
+        assert_eq!(child.wait().await.unwrap().code(), Some(3));
+        assert_eq!(child.wait().await.unwrap().code(), Some(3));
+        assert_eq!(child.try_wait().unwrap().unwrap().code(), Some(3));
+        assert_eq!(child.id(), None);
+        assert!(child.start_kill().is_err());
+        assert!(Command::new("/no/such/program").spawn().is_err());
+    });
+}
+
+#[test]
+fn output_larger_than_a_pipe_is_read_while_waiting() {
+    on_both(|| async {
+        let script = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; exit 1";
+        let output = shell(script).output().await.unwrap();
+        assert_eq!((output.stdout.len(), output.stderr.len()), (300_000, 200_000));
+        assert_eq!(output.status.code(), Some(1));
+    });
+}
+
+#[test]
+fn a_child_is_talked_to_through_its_pipes() {
+    on_both(|| async {
+        let mut cat = Command::new("cat");
+        let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        for number in 0..100 {
+            stdin.write_all(format!("{number}\n").as_bytes()).await.unwrap();
+            assert_eq!(lines.next_line().await.unwrap().unwrap(), number.to_string());
+        }
+        stdin.shutdown().await.unwrap();
+        assert!(stdin.write_all(b"x").await.is_err());
+        assert_eq!(lines.next_line().await.unwrap(), None);
+        assert!(child.wait().await.unwrap().success());
+    });
+}
+
+#[test]
+fn one_childs_output_is_anothers_input() {
+    on_both(|| async {
+        let mut first = shell("echo through both").stdout(Stdio::piped()).spawn().unwrap();
+        let pipe: Stdio = first.stdout.take().unwrap().try_into().unwrap();
+        let output = Command::new("cat").stdin(pipe).output().await.unwrap();
+        assert_eq!(output.stdout, b"through both\n");
+        assert!(first.wait().await.unwrap().success());
+    });
+}
+
+#[test]
+fn waiting_can_be_cancelled_and_the_child_killed() {
+    on_both(|| async {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(timeout(Duration::from_millis(20), child.wait()).await.is_err());
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().await.unwrap();
+        assert_eq!(child.wait().await.unwrap().signal(), Some(9));
+    });
+}
+
+#[test]
+fn a_dropped_child_goes_on_unless_told_otherwise_and_leaves_no_zombie() {
+    on_both(|| async {
+        let child = Command::new("sleep").arg("100").kill_on_drop(true).spawn().unwrap();
+        let killed = child.id().unwrap();
+        drop(child);
+        let mut going = shell("read line").stdin(Stdio::piped()).spawn().unwrap();
+        let (id, stdin) = (going.id().unwrap(), going.stdin.take().unwrap());
+        drop(going);
+        while exists(killed) {
+            sleep(Duration::from_millis(5)).await;
+        }
+        assert!(exists(id), "it still waits for its line");
+        drop(stdin);
+        while exists(id) {
+            sleep(Duration::from_millis(5)).await;
+        }
+    });
+}
+
+#[test]
+fn a_child_that_outlives_its_runtime_is_reaped_by_the_next_use() {
+    let runtime = || Builder::new_current_thread().enable_all().build().unwrap();
+    let id = runtime().block_on(async {
+        let child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        child.id().unwrap()
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    runtime().block_on(async { Command::new("true").status().await.unwrap() });
+    assert!(!exists(id));
+}
+
+#[test]
+fn every_listener_of_a_signal_hears_it() {
+    on_both(|| async {
+        let mut one = signal(SignalKind::user_defined1()).unwrap();
+        let mut two = signal(SignalKind::user_defined1()).unwrap();
+        let mut other = signal(SignalKind::user_defined2()).unwrap();
+        let id = std::process::id().to_string();
+        for _ in 0..3 {
+            Command::new("kill").args(["-USR1", &id]).status().await.unwrap();
+            assert_eq!(one.recv().await, Some(()));
+            assert_eq!(two.recv().await, Some(()));
+        }
+        assert!(timeout(Duration::from_millis(20), other.recv()).await.is_err());
+        drop(one);
+        Command::new("kill").args(["-USR1", &id]).status().await.unwrap();
+        assert_eq!(two.recv().await, Some(()));
+    });
+}
+
+#[test]
+fn signals_that_cannot_be_caught_are_refused_by_name() {
+    on_both(|| async {
+        for number in [-1, 0, 9, 19] {
+            let error = signal(SignalKind::from_raw(number)).unwrap_err();
+            assert!(error.to_string().contains(&number.to_string()), "{error}");
+        }
+        assert!(signal(SignalKind::from_raw(10_000)).is_err());
+    });
+}
+
+#[test]
+fn the_standard_output_of_a_child_that_uses_volt() {
+    if std::env::var_os("VOLT_TEST_CHILD").is_some() {
+        volt::run(async {
+            let mut text = String::new();
+            volt::io::stdin().read_to_string(&mut text).await.unwrap();
+            let mut out = volt::io::stdout();
+            out.write_all(format!("<{text}>").as_bytes()).await.unwrap();
+            out.flush().await.unwrap();
+            let mut err = volt::io::stderr();
+            err.write_all(b"[done]").await.unwrap();
+            err.flush().await.unwrap();
+        });
+        return;
+    }
+    on_both(|| async {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "the_standard_output_of_a_child_that_uses_volt", "--nocapture"]);
+        command.env("VOLT_TEST_CHILD", "1").stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"echo").await.unwrap();
+        let output = child.wait_with_output().await.unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("<echo>"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("[done]"));
+    });
+}

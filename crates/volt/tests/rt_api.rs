@@ -1,0 +1,348 @@
+//! Builder, handles, guards, shutdown, metrics.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+
+use std::time::{Duration, Instant};
+use volt::sync::internal::primitive::Mutex;
+
+use volt::runtime::{Builder, Handle, Runtime};
+
+fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+fn current() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+#[should_panic(expected = "`worker_threads` must be at least 1")]
+fn zero_workers_are_refused() {
+    Builder::new_multi_thread().worker_threads(0);
+}
+
+#[test]
+#[should_panic(expected = "`max_blocking_threads` must be at least 1")]
+fn zero_blocking_threads_are_refused() {
+    Builder::new_multi_thread().max_blocking_threads(0);
+}
+
+#[test]
+fn builders_in_conflict_give_errors() {
+    let paused = Builder::new_multi_thread().start_paused(true).build().unwrap_err();
+    assert_eq!(paused.kind(), std::io::ErrorKind::InvalidInput);
+    let many = Builder::new_multi_thread().worker_threads(100_000).build().unwrap_err();
+    assert_eq!(many.kind(), std::io::ErrorKind::InvalidInput);
+}
+
+/// No thread can have such a stack; nothing is left of the attempt.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn a_thread_that_cannot_be_started_is_an_error() {
+    for _ in 0..10 {
+        let built =
+            Builder::new_multi_thread().worker_threads(2).thread_stack_size(1 << 50).build();
+        assert!(built.is_err());
+    }
+}
+
+#[test]
+fn threads_have_names_and_hooks() {
+    let (started, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let parked = Arc::new(AtomicUsize::new(0));
+    let count = |counter: &Arc<AtomicUsize>| {
+        let counter = counter.clone();
+        move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let rt = Builder::new_multi_thread()
+        .worker_threads(3)
+        .thread_name("a-name")
+        .on_thread_start(count(&started))
+        .on_thread_stop(count(&stopped))
+        .on_thread_park(count(&parked))
+        .build()
+        .unwrap();
+    let name = rt.block_on(rt.spawn_blocking(|| std::thread::current().name().map(str::to_owned)));
+    assert_eq!(name.unwrap().as_deref(), Some("a-name"));
+    std::thread::sleep(Duration::from_millis(20));
+    drop(rt);
+    assert_eq!(started.load(Ordering::SeqCst), 4, "three workers, one blocking thread");
+    assert_eq!(stopped.load(Ordering::SeqCst), 4);
+    assert!(parked.load(Ordering::SeqCst) > 0);
+}
+
+#[test]
+fn many_workers_all_get_work() {
+    let rt = multi(100);
+    let barrier = Arc::new(Barrier::new(50));
+    let tasks: Vec<_> = (0..50)
+        .map(|_| {
+            let barrier = barrier.clone();
+            rt.spawn(async move {
+                // Only if fifty workers run a task each at the same time does this return.
+                barrier.wait();
+                std::thread::current().id()
+            })
+        })
+        .collect();
+    let mut threads = HashSet::new();
+    for task in tasks {
+        threads.insert(rt.block_on(task).unwrap());
+    }
+    assert_eq!(threads.len(), 50);
+}
+
+#[test]
+fn many_threads_are_in_block_on_at_once() {
+    for rt in [multi(2), current()] {
+        let rt = Arc::new(rt);
+        let threads: Vec<_> = (0..40)
+            .map(|i| {
+                let rt = rt.clone();
+                std::thread::spawn(move || {
+                    for _ in 0..20 {
+                        let sum = rt.block_on(async move {
+                            let other = volt::spawn(async move { i });
+                            volt::time::sleep(Duration::from_micros(50)).await;
+                            other.await.unwrap() + 1
+                        });
+                        assert_eq!(sum, i + 1);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// The second thread runs only its own future; it takes over when the first one leaves.
+#[test]
+fn current_thread_is_taken_over_by_the_next_thread() {
+    let rt = Arc::new(current());
+    let (entered, receiver) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let first = std::thread::spawn({
+        let rt = rt.clone();
+        move || {
+            rt.block_on(async move {
+                volt::time::sleep(Duration::from_millis(1)).await;
+                entered.send(()).unwrap();
+                released.recv().unwrap();
+            });
+        }
+    });
+    receiver.recv().unwrap();
+    let second = std::thread::spawn({
+        let rt = rt.clone();
+        // Nobody but the thread in the runtime could run the task and the timer.
+        move || rt.block_on(async { volt::spawn(async { 8 }).await.unwrap() })
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    release.send(()).unwrap();
+    first.join().unwrap();
+    assert_eq!(second.join().unwrap(), 8);
+}
+
+#[test]
+fn current_thread_runs_tasks_in_order() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    current().block_on(async {
+        let tasks: Vec<_> = (0..100)
+            .map(|i| {
+                let order = order.clone();
+                volt::spawn(async move { order.lock().unwrap().push(i) })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert_eq!(*order.lock().unwrap(), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn guards_nest() {
+    let (one, two) = (multi(1), current());
+    let flavor = || Handle::current().runtime_flavor();
+    let outer = one.enter();
+    let first = flavor();
+    let inner = two.enter();
+    assert_ne!(flavor(), first);
+    drop(inner);
+    assert_eq!(flavor(), first);
+    drop(outer);
+    assert!(Handle::try_current().is_err());
+}
+
+/// A task of one runtime works with another one: the queues are not mixed up.
+#[test]
+fn runtimes_in_runtimes() {
+    let (one, two) = (multi(2), multi(2));
+    let other = two.handle().clone();
+    one.block_on(async {
+        let tasks: Vec<_> = (0..100)
+            .map(|i| {
+                let other = other.clone();
+                volt::spawn(async move {
+                    let theirs = other.spawn(async move { i });
+                    let guard = other.enter();
+                    let also_theirs = volt::spawn(async move { i });
+                    drop(guard);
+                    theirs.await.unwrap() + also_theirs.await.unwrap()
+                })
+            })
+            .collect();
+        for (i, task) in tasks.into_iter().enumerate() {
+            assert_eq!(task.await.unwrap(), 2 * i);
+        }
+    });
+    assert_eq!(two.metrics().spawned_tasks_count(), 200);
+}
+
+#[test]
+fn a_spawn_after_the_end_is_cancelled() {
+    for rt in [multi(2), current()] {
+        let handle = rt.handle().clone();
+        drop(rt);
+        let task = handle.spawn(async { 1 });
+        assert!(handle.block_on(task).unwrap_err().is_cancelled());
+    }
+}
+
+#[test]
+fn a_runtime_ends_in_the_background_of_async_code() {
+    let outer = multi(2);
+    outer.block_on(async {
+        let inner = multi(2);
+        inner.spawn(std::future::pending::<()>());
+        inner.shutdown_background();
+        current().shutdown_background();
+    });
+}
+
+#[test]
+#[should_panic(expected = "a runtime must not be dropped where futures are polled")]
+fn dropping_a_runtime_in_async_code_panics() {
+    current().block_on(async { drop(multi(1)) });
+}
+
+#[test]
+fn a_shutdown_does_not_wait_longer_than_it_is_told() {
+    let rt = multi(2);
+    rt.spawn_blocking(|| std::thread::sleep(Duration::from_secs(2)));
+    std::thread::sleep(Duration::from_millis(20));
+    let start = Instant::now();
+    rt.shutdown_timeout(Duration::from_millis(30));
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+/// A thread in `block_on` of a runtime that ends goes on with its own future.
+#[test]
+fn a_guest_outlives_the_runtime() {
+    for rt in [multi(2), current()] {
+        let handle = rt.handle().clone();
+        let (waiting, receiver) = mpsc::channel();
+        let (tx, rx) = volt::sync::oneshot::channel();
+        let guest = std::thread::spawn(move || {
+            handle.block_on(async move {
+                waiting.send(()).unwrap();
+                let task = volt::spawn(std::future::pending::<()>());
+                let value: i32 = rx.await.unwrap();
+                assert!(task.await.unwrap_err().is_cancelled());
+                value
+            })
+        });
+        receiver.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+        drop(rt);
+        tx.send(5).unwrap();
+        assert_eq!(guest.join().unwrap(), 5);
+    }
+}
+
+#[test]
+fn tasks_that_spawn_while_the_runtime_ends() {
+    struct Drops(Arc<AtomicUsize>);
+    impl Drop for Drops {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    fn spawner(alive: Arc<AtomicUsize>) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        alive.fetch_add(1, Ordering::SeqCst);
+        let drops = Drops(alive.clone());
+        Box::pin(async move {
+            let _drops = drops;
+            loop {
+                volt::task::yield_now().await;
+                if alive.load(Ordering::SeqCst) < 1000 {
+                    volt::spawn(spawner(alive.clone()));
+                }
+            }
+        })
+    }
+    for workers in [1, 2, 8] {
+        for _ in 0..10 {
+            let alive = Arc::new(AtomicUsize::new(0));
+            let rt = multi(workers);
+            rt.spawn(spawner(alive.clone()));
+            std::thread::sleep(Duration::from_millis(2));
+            drop(rt);
+            assert_eq!(alive.load(Ordering::SeqCst), 0);
+        }
+    }
+}
+
+#[test]
+fn metrics_count() {
+    let rt = multi(2);
+    rt.block_on(async {
+        for _ in 0..100 {
+            volt::spawn(async {}).await.unwrap();
+        }
+    });
+    let metrics = rt.metrics();
+    assert_eq!((metrics.num_workers(), metrics.num_alive_tasks()), (2, 0));
+    assert_eq!(metrics.spawned_tasks_count(), 100);
+    assert!(metrics.polls_count() >= 100);
+    let by_worker: u64 = (0..2).map(|worker| metrics.worker_poll_count(worker)).sum();
+    assert!(by_worker <= metrics.polls_count());
+    assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
+}
+
+/// Wake-ups between threads and tasks in all directions, with idle times in between.
+#[test]
+fn no_wake_up_is_lost_under_load() {
+    let rounds = 200 * std::env::var("VOLT_STRESS").map_or(1, |s| s.parse().unwrap_or(1));
+    for rt in [multi(1), multi(2), multi(8), current()] {
+        let handle = rt.handle().clone();
+        let (tx, rx) = mpsc::channel();
+        let driver = std::thread::spawn(move || {
+            for round in 0..rounds {
+                let tx = tx.clone();
+                handle.spawn(async move {
+                    if round % 3 == 0 {
+                        volt::time::sleep(Duration::from_micros(100)).await;
+                    }
+                    let inner = volt::spawn(async move { round });
+                    tx.send(inner.await.unwrap()).unwrap();
+                });
+                if round % 7 == 0 {
+                    std::thread::sleep(Duration::from_micros(300));
+                }
+            }
+        });
+        let receiver = rt.handle().spawn_blocking(move || {
+            let deadline = Duration::from_secs(30);
+            (0..rounds).map(|_| rx.recv_timeout(deadline).expect("a wake-up was lost")).sum()
+        });
+        let sum: usize = rt.block_on(receiver).unwrap();
+        assert_eq!(sum, rounds * (rounds - 1) / 2);
+        driver.join().unwrap();
+    }
+}

@@ -1,0 +1,274 @@
+//! The runtime's basic promises, on both flavours and with different numbers of workers.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use volt::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+
+/// Every kind of runtime that a test should hold on.
+fn flavours() -> Vec<Runtime> {
+    let multi = [1, 2, 8].map(|workers| {
+        Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+    });
+    let current = Builder::new_current_thread().enable_all().build().unwrap();
+    multi.into_iter().chain([current]).collect()
+}
+
+fn scale() -> usize {
+    std::env::var("VOLT_STRESS").map_or(1, |s| s.parse().unwrap_or(1))
+}
+
+#[test]
+fn block_on_gives_the_output() {
+    for rt in flavours() {
+        assert_eq!(rt.block_on(async { 3 }), 3);
+        assert_eq!(rt.block_on(async { rt.spawn(async { 4 }).await.unwrap() }), 4);
+    }
+}
+
+#[test]
+fn many_tasks_all_complete() {
+    for rt in flavours() {
+        let done = Arc::new(AtomicUsize::new(0));
+        let tasks = 10_000 * scale();
+        rt.block_on(async {
+            let handles: Vec<_> = (0..tasks)
+                .map(|_| {
+                    let done = done.clone();
+                    volt::spawn(async move {
+                        done.fetch_add(1, Ordering::Relaxed);
+                    })
+                })
+                .collect();
+            for handle in handles {
+                handle.await.unwrap();
+            }
+        });
+        assert_eq!(done.load(Ordering::Relaxed), tasks);
+        assert_eq!(rt.metrics().num_alive_tasks(), 0);
+    }
+}
+
+#[test]
+fn tree_of_spawns() {
+    fn tree(depth: u32) -> std::pin::Pin<Box<dyn Future<Output = u64> + Send>> {
+        Box::pin(async move {
+            if depth == 0 {
+                return 1;
+            }
+            let left = volt::spawn(tree(depth - 1));
+            let right = volt::spawn(tree(depth - 1));
+            left.await.unwrap() + right.await.unwrap()
+        })
+    }
+    for rt in flavours() {
+        assert_eq!(rt.block_on(tree(12)), 4096);
+    }
+}
+
+#[test]
+fn spawn_from_outside_and_from_other_threads() {
+    for rt in flavours() {
+        let handle = rt.handle().clone();
+        let thread = std::thread::spawn(move || {
+            (0..100).map(|i| handle.spawn(async move { i })).collect::<Vec<_>>()
+        });
+        let tasks = thread.join().unwrap();
+        let sum: usize = rt.block_on(async {
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await.unwrap();
+            }
+            sum
+        });
+        assert_eq!(sum, 4950);
+    }
+}
+
+#[test]
+fn tasks_are_woken_by_other_threads() {
+    for rt in flavours() {
+        for _ in 0..100 {
+            let (tx, rx) = futures_channel();
+            let task = rt.spawn(rx);
+            let thread = std::thread::spawn(move || tx.send(7));
+            assert_eq!(rt.block_on(task).unwrap(), 7);
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// A minimal oneshot of the test's own.
+fn futures_channel() -> (Sender, Receiver) {
+    let state = Arc::new(volt::sync::internal::primitive::Mutex::new((None, None)));
+    (Sender(state.clone()), Receiver(state))
+}
+type State = Arc<volt::sync::internal::primitive::Mutex<(Option<u32>, Option<std::task::Waker>)>>;
+struct Sender(State);
+struct Receiver(State);
+impl Sender {
+    fn send(self, value: u32) {
+        let mut state = self.0.lock().unwrap();
+        state.0 = Some(value);
+        let waker = state.1.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+impl Future for Receiver {
+    type Output = u32;
+    fn poll(
+        self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<u32> {
+        let mut state = self.0.lock().unwrap();
+        if let Some(value) = state.0 {
+            return std::task::Poll::Ready(value);
+        }
+        state.1 = Some(cx.waker().clone());
+        std::task::Poll::Pending
+    }
+}
+
+#[test]
+fn timers_fire() {
+    for rt in flavours() {
+        let start = std::time::Instant::now();
+        rt.block_on(async {
+            let task = volt::spawn(volt::time::sleep(Duration::from_millis(20)));
+            volt::time::sleep(Duration::from_millis(10)).await;
+            task.await.unwrap();
+        });
+        assert!(start.elapsed() >= Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn dropping_a_runtime_drops_each_task_once() {
+    struct Count(Arc<AtomicUsize>);
+    impl Drop for Count {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for rt in flavours() {
+        let (drops, tasks) = (Arc::new(AtomicUsize::new(0)), 100_000);
+        for _ in 0..tasks {
+            let count = Count(drops.clone());
+            rt.spawn(async move {
+                let _count = count;
+                std::future::pending::<()>().await;
+            });
+        }
+        drop(rt);
+        assert_eq!(drops.load(Ordering::Relaxed), tasks);
+    }
+}
+
+#[test]
+fn handles_know_their_runtime() {
+    assert!(Handle::try_current().unwrap_err().is_missing_context());
+    for rt in flavours() {
+        let flavor = rt.handle().runtime_flavor();
+        rt.block_on(async {
+            assert_eq!(Handle::current().runtime_flavor(), flavor);
+            volt::spawn(async move { assert_eq!(Handle::current().runtime_flavor(), flavor) })
+                .await
+                .unwrap();
+        });
+        let _guard = rt.enter();
+        assert_eq!(Handle::current().runtime_flavor(), flavor);
+        let _ = flavor == RuntimeFlavor::MultiThread;
+    }
+}
+
+#[test]
+#[should_panic(expected = "`block_on` inside of a runtime")]
+fn nested_block_on_panics() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    rt.block_on(async { rt.block_on(async {}) });
+}
+
+#[test]
+#[should_panic(expected = "`spawn` needs a Volt runtime")]
+fn spawn_without_a_runtime_panics() {
+    drop(volt::spawn(async {}));
+}
+
+#[test]
+fn a_panic_in_a_task_is_its_own() {
+    for rt in flavours() {
+        let error = rt.block_on(async { volt::spawn(async { panic!("boom") }).await.unwrap_err() });
+        assert!(error.is_panic());
+        assert_eq!(rt.block_on(async { 1 }), 1);
+    }
+}
+
+#[test]
+fn yielding_tasks_share_a_thread() {
+    for rt in flavours() {
+        rt.block_on(async {
+            let tasks: Vec<_> = (0..50)
+                .map(|_| {
+                    volt::spawn(async {
+                        for _ in 0..100 {
+                            let mut yielded = false;
+                            std::future::poll_fn(|cx| {
+                                if yielded {
+                                    return std::task::Poll::Ready(());
+                                }
+                                yielded = true;
+                                cx.waker().wake_by_ref();
+                                std::task::Poll::Pending
+                            })
+                            .await;
+                        }
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn blocking_closures_run_in_the_runtime() {
+    for rt in flavours() {
+        let value = rt.block_on(async {
+            let nested = || Handle::current().block_on(async { volt::spawn(async { 5 }).await });
+            volt::task::spawn_blocking(nested).await.unwrap().unwrap()
+        });
+        assert_eq!(value, 5);
+        assert_eq!(rt.block_on(rt.spawn_blocking(|| 6)).unwrap(), 6);
+    }
+}
+
+#[test]
+fn block_in_place_leaves_the_worker_to_others() {
+    for workers in [1, 2, 8] {
+        let rt = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
+        let sum = rt.block_on(async {
+            let tasks: Vec<_> = (0..20)
+                .map(|i| {
+                    volt::spawn(async move {
+                        let other = volt::spawn(async move { i });
+                        // Nobody else could run `other` if the worker were blocked.
+                        volt::task::block_in_place(|| Handle::current().block_on(other).unwrap())
+                    })
+                })
+                .collect();
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await.unwrap();
+            }
+            sum
+        });
+        assert_eq!(sum, 190);
+    }
+}

@@ -1,0 +1,47 @@
+//! A runtime with nothing to do does nothing: its threads are never scheduled.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::time::Duration;
+
+use volt::runtime::Builder;
+
+/// How often the threads of this name gave up the processor, or lost it.
+fn switches(name: &str) -> (usize, u64) {
+    let (mut threads, mut switches) = (0, 0);
+    for thread in fs::read_dir("/proc/self/task").unwrap() {
+        let path = thread.unwrap().path();
+        let Ok(status) = fs::read_to_string(path.join("status")) else { continue };
+        let field = |key: &str| {
+            status.lines().find_map(|line| line.strip_prefix(key)).map_or("", str::trim).to_owned()
+        };
+        if field("Name:") == name {
+            threads += 1;
+            switches += field("voluntary_ctxt_switches:").parse::<u64>().unwrap();
+        }
+    }
+    (threads, switches)
+}
+
+#[test]
+fn an_idle_runtime_makes_no_system_calls() {
+    let rt = Builder::new_multi_thread()
+        .worker_threads(4)
+        .thread_name("idle-test")
+        .enable_all()
+        .build()
+        .unwrap();
+    // Some of everything first: tasks, timers, wake-ups from outside.
+    rt.block_on(async {
+        for _ in 0..100 {
+            volt::spawn(volt::time::sleep(Duration::from_micros(50))).await.unwrap();
+        }
+    });
+    (0..100).for_each(|_| drop(rt.spawn(async {})));
+    rt.spawn(std::future::pending::<()>());
+    std::thread::sleep(Duration::from_millis(300));
+    let before = switches("idle-test");
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(before.0, 4);
+    assert_eq!(switches("idle-test"), before);
+}

@@ -1,0 +1,137 @@
+//! Blocking joins that help.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use volt::runtime::{Builder, Runtime};
+
+fn flavours() -> Vec<Runtime> {
+    let multi = [1, 2, 8].map(|workers| {
+        Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+    });
+    multi.into_iter().chain([Builder::new_current_thread().build().unwrap()]).collect()
+}
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let left = volt::spawn(async move { fib(n - 1) });
+    let right = fib(n - 2);
+    left.join().unwrap() + right
+}
+
+#[test]
+fn fork_and_join_on_workers() {
+    for rt in flavours() {
+        assert_eq!(rt.block_on(async { volt::spawn(async { fib(14) }).await.unwrap() }), 377);
+        assert_eq!(rt.block_on(async { fib(14) }), 377);
+    }
+}
+
+#[test]
+fn a_join_from_outside_helps() {
+    for rt in flavours() {
+        let _guard = rt.enter();
+        let task = volt::spawn(async { fib(10) });
+        assert_eq!(task.join().unwrap(), 55);
+    }
+}
+
+/// The seed's promise: there is progress even if no worker is free to run the target.
+#[test]
+fn a_join_from_outside_runs_the_task_itself() {
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (started, receiver) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let busy = rt.spawn(async move {
+        started.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    receiver.recv().unwrap();
+    let here = std::thread::current().id();
+    let task = rt.spawn(async { std::thread::current().id() });
+    assert_eq!(task.join().unwrap(), here);
+    release.send(()).unwrap();
+    busy.join().unwrap();
+}
+
+#[test]
+fn a_join_after_the_end_of_the_runtime() {
+    for rt in flavours() {
+        let (done, pending) = (rt.spawn(async { 1 }), rt.spawn(std::future::pending::<()>()));
+        rt.block_on(async {
+            while !done.is_finished() {
+                volt::task::yield_now().await;
+            }
+        });
+        drop(rt);
+        assert_eq!(done.join().unwrap(), 1);
+        assert!(pending.join().unwrap_err().is_cancelled());
+    }
+}
+
+#[test]
+fn a_join_deeper_than_the_bound_does_not_deadlock() {
+    fn nest(depth: u32) -> u32 {
+        if depth == 0 { 0 } else { volt::spawn(async move { nest(depth - 1) }).join().unwrap() + 1 }
+    }
+    let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    assert_eq!(rt.block_on(async { volt::spawn(async { nest(100) }).await.unwrap() }), 100);
+}
+
+/// The target runs elsewhere and takes its time: the join parks until it has completed.
+#[test]
+fn a_join_with_nothing_to_help_with_waits() {
+    let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    for _ in 0..20 {
+        let joined = rt.block_on(async {
+            let (started, receiver) = std::sync::mpsc::channel();
+            let target = volt::spawn(async move {
+                started.send(()).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(3));
+                7
+            });
+            volt::spawn(async move {
+                receiver.recv().unwrap();
+                target.join().unwrap()
+            })
+            .await
+        });
+        assert_eq!(joined.unwrap(), 7);
+    }
+}
+
+#[test]
+fn a_joined_panic_is_an_error() {
+    for rt in flavours() {
+        rt.block_on(async {
+            assert!(volt::spawn(async { panic!("boom") }).join().unwrap_err().is_panic());
+        });
+    }
+}
+
+#[test]
+fn joins_of_many_tasks_keep_thread_locals_right() {
+    for rt in flavours() {
+        let seen = Arc::new(AtomicUsize::new(0));
+        rt.block_on(async {
+            let tasks: Vec<_> = (0..200)
+                .map(|_| {
+                    let seen = seen.clone();
+                    volt::spawn(async move {
+                        let id = volt::task::id();
+                        volt::spawn(async {}).join().unwrap();
+                        assert_eq!(volt::task::id(), id);
+                        seen.fetch_add(1, Ordering::Relaxed);
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+        assert_eq!(seen.load(Ordering::Relaxed), 200);
+    }
+}

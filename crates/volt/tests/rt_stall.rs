@@ -1,0 +1,178 @@
+//! A task that does not yield stops nobody else.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use volt::runtime::{Builder, Runtime};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// Spins until it is dropped.
+struct Hog(Arc<AtomicBool>);
+
+impl Hog {
+    fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(false)))
+    }
+
+    /// Runs `first`, then stays in its poll.
+    fn start(&self, rt: &Runtime, first: impl FnOnce() + Send + 'static) -> mpsc::Receiver<()> {
+        let (stop, (started, receiver)) = (self.0.clone(), mpsc::channel());
+        rt.spawn(async move {
+            first();
+            started.send(()).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        receiver
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_a_stalled_task_spawned_is_taken_over() {
+    for workers in [2, 8] {
+        let rt = multi(workers);
+        for idle in [Duration::ZERO, Duration::from_millis(30)] {
+            // The others are asleep for good when the hog starts.
+            std::thread::sleep(idle);
+            let (tx, rx) = mpsc::channel();
+            let hog = Hog::new();
+            let started = hog.start(&rt, move || {
+                // One of them ends in the LIFO slot, which wakes nobody.
+                for i in 0..10 {
+                    let tx = tx.clone();
+                    volt::spawn(async move { tx.send(i).unwrap() });
+                }
+            });
+            started.recv_timeout(SOON).unwrap();
+            let mut got: Vec<_> = (0..10).map(|_| rx.recv_timeout(SOON).unwrap()).collect();
+            got.sort_unstable();
+            assert_eq!(got, (0..10).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn timers_go_on_beside_a_stalled_task() {
+    let rt = multi(2);
+    let hog = Hog::new();
+    hog.start(&rt, || ()).recv_timeout(SOON).unwrap();
+    for _ in 0..5 {
+        let (tx, rx) = mpsc::channel();
+        rt.spawn(async move {
+            volt::time::sleep(Duration::from_millis(5)).await;
+            tx.send(()).unwrap();
+        });
+        rx.recv_timeout(SOON).unwrap();
+    }
+}
+
+/// The worker that waits in the driver is the one that the hog gets.
+#[test]
+fn a_stalled_task_does_not_keep_the_driver() {
+    let rt = multi(2);
+    let stop = Arc::new(AtomicBool::new(false));
+    for _ in 0..2 {
+        let (tx, rx) = mpsc::channel();
+        let stopped = stop.clone();
+        // Woken by its timer, it runs on the thread that waited in the driver.
+        let hog = rt.spawn(async move {
+            volt::time::sleep(Duration::from_millis(2)).await;
+            tx.send(()).unwrap();
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        rx.recv_timeout(SOON).unwrap();
+        let (tx, rx) = mpsc::channel();
+        rt.spawn(async move {
+            for _ in 0..10 {
+                volt::time::sleep(Duration::from_millis(1)).await;
+            }
+            tx.send(()).unwrap();
+        });
+        rx.recv_timeout(SOON).unwrap();
+        stop.store(true, Ordering::Relaxed);
+        rt.block_on(hog).unwrap();
+        stop.store(false, Ordering::Relaxed);
+    }
+    stop.store(true, Ordering::Relaxed);
+}
+
+/// The thread in `block_on` runs tasks, but not one that could keep it from its own future.
+#[test]
+fn block_on_is_not_held_up_by_a_task_that_never_yields() {
+    for workers in [1, 2, 8] {
+        let rt = multi(workers);
+        let hog = Hog::new();
+        let stop = hog.0.clone();
+        let start = Instant::now();
+        rt.block_on(async {
+            volt::spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            });
+            volt::time::sleep(Duration::from_millis(20)).await;
+        });
+        assert!(start.elapsed() < SOON);
+    }
+}
+
+#[test]
+fn other_tasks_of_block_on_go_on_beside_a_stalled_one() {
+    let rt = multi(2);
+    let hog = Hog::new();
+    let stop = hog.0.clone();
+    rt.block_on(async {
+        volt::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        for i in 0..1000 {
+            assert_eq!(volt::spawn(async move { i }).await.unwrap(), i);
+        }
+    });
+}
+
+#[test]
+fn a_shutdown_with_a_timeout_leaves_a_stalled_task_behind() {
+    let rt = multi(2);
+    let hog = Hog::new();
+    hog.start(&rt, || ()).recv_timeout(SOON).unwrap();
+    let start = Instant::now();
+    rt.shutdown_timeout(Duration::from_millis(50));
+    assert!(start.elapsed() >= Duration::from_millis(50) && start.elapsed() < SOON);
+}
+
+#[test]
+fn slow_polls_are_counted() {
+    let rt = multi(2);
+    let slow = Arc::new(AtomicUsize::new(0));
+    for _ in 0..3 {
+        let slow = slow.clone();
+        rt.block_on(rt.spawn(async move {
+            // Something for others to look after.
+            volt::spawn(async {});
+            std::thread::sleep(Duration::from_millis(30));
+            slow.fetch_add(1, Ordering::Relaxed);
+        }))
+        .unwrap();
+    }
+    assert!(rt.metrics().slow_polls_count() > 0);
+}

@@ -1,0 +1,41 @@
+//! Runs a test on every kind of runtime, with a bound on its time.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary includes this file and uses a part"
+)]
+
+use std::future::Future;
+use std::time::Duration;
+
+use volt::runtime::{Builder, Runtime};
+
+pub fn runtimes() -> Vec<Runtime> {
+    let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
+    for workers in [1, 2, 8] {
+        let mut builder = Builder::new_multi_thread();
+        all.push(builder.worker_threads(workers).enable_all().build().unwrap());
+    }
+    all
+}
+
+/// Runs `test` on a current-thread runtime, and with 1, 2 and 8 workers; in each case in the thread
+/// of `block_on` and on a worker.
+pub fn each<F>(test: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    for runtime in runtimes() {
+        runtime.block_on(bounded(test()));
+        runtime.block_on(async { volt::spawn(bounded(test())).await.unwrap() });
+    }
+}
+
+pub async fn bounded<R>(future: impl Future<Output = R>) -> R {
+    volt::time::timeout(Duration::from_secs(60), future).await.expect("the test got stuck")
+}
+
+/// True if `future` is still pending after a moment.
+pub async fn stays_pending(future: impl Future) -> bool {
+    volt::time::timeout(Duration::from_millis(20), future).await.is_err()
+}

@@ -1,0 +1,95 @@
+//! What tasks allocate.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use volt::runtime::Builder;
+use volt::task::{self, JoinSet};
+
+struct Counting;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: forwards to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.fetch_add(1, Relaxed);
+        BYTES.fetch_add(layout.size(), Relaxed);
+        // SAFETY: the caller's obligations.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller's obligations.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations since `before`.
+fn since(before: usize) -> usize {
+    COUNT.load(Relaxed) - before
+}
+
+/// One test: the counters are the process's.
+#[test]
+fn task_is_one_allocation() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    rt.block_on(async {
+        // Whatever is made at the first use.
+        volt::spawn(task::yield_now()).await.unwrap();
+
+        let before = COUNT.load(Relaxed);
+        for n in 0..1000 {
+            assert_eq!(volt::spawn(async move { n }).await.unwrap(), n);
+        }
+        assert_eq!(since(before), 1000, "spawn, run, await");
+
+        let before = COUNT.load(Relaxed);
+        for _ in 0..1000 {
+            task::yield_now().await;
+        }
+        assert_eq!(since(before), 0, "yield");
+
+        let mut set = JoinSet::new();
+        for round in 0..3 {
+            let before = COUNT.load(Relaxed);
+            for n in 0..100 {
+                set.spawn(async move { n });
+            }
+            while let Some(result) = set.join_next().await {
+                result.unwrap();
+            }
+            if round > 0 {
+                assert_eq!(since(before), 100, "a set that has been used");
+            }
+        }
+
+        let before = BYTES.load(Relaxed);
+        let tasks: Vec<_> = (0..100).map(|_| volt::spawn(std::future::pending::<()>())).collect();
+        let handles = tasks.capacity() * size_of_val(&tasks[0]);
+        let used = BYTES.load(Relaxed) - before - handles;
+        assert_eq!(used, 100 * 72, "an idle task");
+        drop(tasks);
+    });
+    drop(rt);
+
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    rt.block_on(async {
+        // A thread that starts allocates, too: the least of some rounds counts.
+        let mut least = usize::MAX;
+        for _ in 0..20 {
+            let before = COUNT.load(Relaxed);
+            for _ in 0..100 {
+                task::spawn_blocking(|| ()).await.unwrap();
+            }
+            least = least.min(since(before));
+        }
+        assert_eq!(least, 100, "blocking closures");
+    });
+}

@@ -1,0 +1,235 @@
+//! The paused clock, and intervals in exact time.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use std::task::Poll;
+use volt::sync::internal::primitive::Mutex;
+
+use volt::runtime::Builder;
+use volt::time::{
+    Duration, Instant, Interval, MissedTickBehavior, advance, interval, interval_at, pause, resume,
+    sleep, sleep_until, timeout,
+};
+
+const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn paused<F: Future>(future: F) -> F::Output {
+    Builder::new_current_thread().start_paused(true).build().unwrap().block_on(future)
+}
+
+#[test]
+fn an_idle_runtime_jumps_to_the_next_deadline() {
+    let real = std::time::Instant::now();
+    paused(async {
+        let start = Instant::now();
+        sleep(24 * HOUR).await;
+        assert_eq!(start.elapsed(), 24 * HOUR, "to the nanosecond");
+        assert!(timeout(HOUR, sleep(2 * HOUR)).await.is_err());
+        assert_eq!(start.elapsed(), 25 * HOUR);
+        assert_eq!(timeout(HOUR, sleep(HOUR / 2)).await, Ok(()));
+        assert_eq!(start.elapsed(), 25 * HOUR + HOUR / 2);
+    });
+    assert!(real.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn tasks_wake_in_the_order_of_their_deadlines() {
+    paused(async {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let tasks: Vec<_> = [70, 3, 50_000, 1, 900, 2, 400]
+            .map(|after| {
+                let order = order.clone();
+                volt::spawn(async move {
+                    sleep(after * MS).await;
+                    order.lock().unwrap().push(after);
+                })
+            })
+            .into();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [1, 2, 3, 70, 400, 900, 50_000]);
+    });
+}
+
+#[test]
+fn advance_fires_what_is_due_then() {
+    paused(async {
+        let start = Instant::now();
+        let task = volt::spawn(async {
+            sleep(10 * MS).await;
+            Instant::now()
+        });
+        advance(Duration::ZERO).await; // It registers its timer.
+        advance(9 * MS).await;
+        assert!(!task.is_finished());
+        assert_eq!(start.elapsed(), 9 * MS);
+        advance(5 * MS).await;
+        assert!(task.is_finished());
+        assert_eq!(task.await.unwrap() - start, 14 * MS);
+    });
+}
+
+#[test]
+fn pause_and_resume() {
+    Builder::new_current_thread().build().unwrap().block_on(async {
+        pause();
+        let start = Instant::now();
+        std::thread::sleep(3 * MS);
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        sleep(HOUR).await;
+        assert_eq!(start.elapsed(), HOUR);
+        resume();
+        sleep(2 * MS).await;
+        assert!(start.elapsed() >= HOUR + 2 * MS && start.elapsed() < 2 * HOUR);
+        // Pausing again goes on from there.
+        pause();
+        let start = Instant::now();
+        sleep(HOUR).await;
+        assert_eq!(start.elapsed(), HOUR);
+    });
+}
+
+#[test]
+fn misuse_of_the_clock_panics() {
+    let panics = |f: fn()| {
+        let rt = Builder::new_current_thread().build().unwrap();
+        let panic = catch_unwind(AssertUnwindSafe(|| rt.block_on(async { f() }))).unwrap_err();
+        match panic.downcast::<&str>() {
+            Ok(message) => message.to_string(),
+            Err(panic) => *panic.downcast::<String>().unwrap(),
+        }
+    };
+    assert!(panics(resume).contains("not frozen"));
+    assert!(
+        panics(|| {
+            pause();
+            pause();
+        })
+        .contains("already frozen")
+    );
+    assert!(panics(|| drop(interval(Duration::ZERO))).contains("non-zero"));
+    let multi = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let panic = catch_unwind(AssertUnwindSafe(|| multi.block_on(async { pause() }))).unwrap_err();
+    assert!(panic.downcast_ref::<&str>().unwrap().contains("current-thread"));
+}
+
+#[test]
+fn other_runtimes_are_not_affected() {
+    let outside = Instant::now();
+    paused(async {
+        let inside = Instant::now();
+        advance(HOUR).await;
+        assert_eq!(inside.elapsed(), HOUR);
+    });
+    assert!(outside.elapsed() < HOUR);
+}
+
+/// When the ticks come, in milliseconds since the start, with the second one taken late.
+async fn ticks(behavior: MissedTickBehavior) -> Vec<(u128, u128)> {
+    let start = Instant::now();
+    let mut interval = interval(50 * MS);
+    interval.set_missed_tick_behavior(behavior);
+    assert_eq!(interval.missed_tick_behavior(), behavior);
+    let mut ticks = Vec::new();
+    for tick in 0..6 {
+        if tick == 1 {
+            sleep_until(start + 120 * MS).await;
+        }
+        let due = interval.tick().await;
+        ticks.push(((due - start).as_millis(), start.elapsed().as_millis()));
+    }
+    ticks
+}
+
+#[test]
+fn missed_ticks_burst() {
+    let expected = [(0, 0), (50, 120), (100, 120), (150, 150), (200, 200), (250, 250)];
+    assert_eq!(paused(ticks(MissedTickBehavior::Burst)), expected);
+}
+
+#[test]
+fn missed_ticks_delay() {
+    let expected = [(0, 0), (50, 120), (170, 170), (220, 220), (270, 270), (320, 320)];
+    assert_eq!(paused(ticks(MissedTickBehavior::Delay)), expected);
+}
+
+#[test]
+fn missed_ticks_skip() {
+    let expected = [(0, 0), (50, 120), (150, 150), (200, 200), (250, 250), (300, 300)];
+    assert_eq!(paused(ticks(MissedTickBehavior::Skip)), expected);
+}
+
+#[test]
+fn intervals_can_be_reset() {
+    async fn next(interval: &mut Interval, start: Instant) -> u128 {
+        interval.tick().await;
+        start.elapsed().as_millis()
+    }
+    paused(async {
+        let start = Instant::now();
+        let mut interval = interval_at(start + 10 * MS, 100 * MS);
+        assert_eq!(interval.period(), 100 * MS);
+        assert_eq!(next(&mut interval, start).await, 10);
+        assert_eq!(next(&mut interval, start).await, 110);
+        sleep(30 * MS).await;
+        interval.reset();
+        assert_eq!(next(&mut interval, start).await, 240);
+        interval.reset_immediately();
+        assert_eq!(next(&mut interval, start).await, 240);
+        assert_eq!(next(&mut interval, start).await, 340);
+        interval.reset_after(5 * MS);
+        assert_eq!(next(&mut interval, start).await, 345);
+        interval.reset_at(start + 400 * MS);
+        assert_eq!(next(&mut interval, start).await, 400);
+        assert_eq!(next(&mut interval, start).await, 500);
+    });
+}
+
+#[test]
+fn a_tick_that_is_not_taken_is_not_lost() {
+    paused(async {
+        let start = Instant::now();
+        let mut interval = interval(10 * MS);
+        interval.tick().await;
+        assert!(timeout(5 * MS, interval.tick()).await.is_err());
+        assert_eq!(interval.tick().await, start + 10 * MS);
+        assert!(poll_fn(|cx| Poll::Ready(interval.poll_tick(cx))).await.is_pending());
+        assert_eq!(interval.tick().await, start + 20 * MS);
+    });
+}
+
+#[test]
+fn an_interval_of_the_longest_period_never_ticks_again() {
+    paused(async {
+        let mut interval = interval(Duration::MAX);
+        interval.tick().await;
+        assert!(timeout(1000 * HOUR, interval.tick()).await.is_err());
+    });
+}
+
+#[test]
+fn a_paused_clock_waits_for_blocking_work() {
+    paused(async {
+        let start = Instant::now();
+        let work = volt::runtime::spawn_blocking(|| std::thread::sleep(20 * MS));
+        assert!(timeout(HOUR, work).await.is_ok(), "the clock did not jump over it");
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    });
+}
+
+#[test]
+fn a_paused_clock_goes_on_after_blocking_work_that_nobody_awaits() {
+    paused(async {
+        let start = Instant::now();
+        for _ in 0..20 {
+            drop(volt::runtime::spawn_blocking(|| std::thread::sleep(MS)));
+            sleep(HOUR).await;
+        }
+        assert_eq!(start.elapsed(), 20 * HOUR);
+    });
+}

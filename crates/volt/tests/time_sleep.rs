@@ -1,0 +1,303 @@
+//! Timers inside a runtime: sleep, timeout, reset, shutdown, on both flavours.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::future::{Future, pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use volt::runtime::{Builder, Runtime};
+use volt::time::{Duration, Instant, Sleep, sleep, sleep_until, timeout, timeout_at};
+
+/// Counts the allocations of the current thread.
+struct Counting;
+
+std::thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: forwards to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's obligations are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: the caller's obligations are passed on.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn flavours() -> Vec<Runtime> {
+    let multi =
+        [1, 2, 8].map(|workers| Builder::new_multi_thread().worker_threads(workers).build());
+    let current = Builder::new_current_thread().build();
+    multi.into_iter().chain([current]).map(|runtime| runtime.unwrap()).collect()
+}
+
+#[test]
+fn sleeps_end_after_their_time_and_not_before() {
+    for rt in flavours() {
+        rt.block_on(async {
+            for after in [1, 50, 999, 1_000, 5_000, 20_000].map(Duration::from_micros) {
+                let start = std::time::Instant::now();
+                sleep(after).await;
+                assert!(start.elapsed() >= after, "{after:?} early");
+                let deadline = Instant::now() + after;
+                sleep_until(deadline).await;
+                assert!(Instant::now() >= deadline);
+            }
+        });
+    }
+}
+
+#[test]
+fn thousands_of_sleeping_tasks_all_wake() {
+    for rt in flavours() {
+        rt.block_on(async {
+            let tasks: Vec<_> = (0..5_000_u64)
+                .map(|i| {
+                    volt::spawn(async move {
+                        let after = Duration::from_micros(i * 37 % 20_000);
+                        let start = Instant::now();
+                        sleep(after).await;
+                        assert!(start.elapsed() >= after);
+                    })
+                })
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_timer_registered_while_all_sleep_is_not_missed() {
+    for rt in flavours() {
+        rt.block_on(async {
+            // Somebody waits in the reactor for an hour, then an earlier timer comes from a thread
+            // that is no worker.
+            let long = volt::spawn(sleep(3600 * 1000 * MS));
+            sleep(5 * MS).await;
+            let handle = volt::runtime::Handle::current();
+            let outside = std::thread::spawn(move || {
+                let start = Instant::now();
+                handle.block_on(async { sleep(10 * MS).await });
+                start.elapsed()
+            });
+            while !outside.is_finished() {
+                sleep(MS).await;
+            }
+            let took = outside.join().unwrap();
+            assert!(took >= 10 * MS && took < 5_000 * MS, "{took:?}");
+            long.abort();
+        });
+    }
+}
+
+#[test]
+fn timeouts_return_the_value_or_elapsed() {
+    for rt in flavours() {
+        rt.block_on(async {
+            assert_eq!(timeout(MS, async { 7 }).await, Ok(7));
+            assert_eq!(timeout(Duration::ZERO, async { 7 }).await, Ok(7));
+            let start = Instant::now();
+            let error = timeout(3 * MS, pending::<()>()).await.unwrap_err();
+            assert!(start.elapsed() >= 3 * MS);
+            assert_eq!(error.to_string(), "deadline has elapsed");
+            let error = std::io::Error::from(error);
+            assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+            assert!(timeout_at(start, pending::<()>()).await.is_err());
+            assert_eq!(timeout(Duration::MAX, sleep(MS)).await, Ok(()));
+            let mut inside = timeout(MS, 5_u8.to_string().into_future_ready());
+            assert_eq!(inside.get_ref().0, "5");
+            inside.get_mut().0 = "6".into();
+            assert_eq!(inside.into_inner().0, "6");
+        });
+    }
+}
+
+struct ReadyString(String);
+
+trait IntoFutureReady {
+    fn into_future_ready(self) -> ReadyString;
+}
+
+impl IntoFutureReady for String {
+    fn into_future_ready(self) -> ReadyString {
+        ReadyString(self)
+    }
+}
+
+impl Future for ReadyString {
+    type Output = ();
+
+    fn poll(self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+}
+
+#[test]
+fn a_timeout_is_seen_although_the_future_uses_up_the_budget() {
+    use volt::sync::coop;
+    for rt in flavours() {
+        rt.block_on(async {
+            let task = volt::spawn(timeout(
+                5 * MS,
+                poll_fn(|cx| {
+                    // Always ready for more, as a channel that is never empty.
+                    while coop::poll_proceed(cx).is_ready() {
+                        if !coop::has_budget_remaining() {
+                            break;
+                        }
+                        coop::made_progress();
+                    }
+                    cx.waker().wake_by_ref();
+                    Poll::<()>::Pending
+                }),
+            ));
+            assert!(task.await.unwrap().is_err());
+        });
+    }
+}
+
+#[test]
+fn a_sleep_can_be_reset_while_it_is_polled() {
+    for rt in flavours() {
+        rt.block_on(async {
+            let start = Instant::now();
+            let mut timer = pin!(sleep(2 * MS));
+            for _ in 0..5 {
+                let polled = poll_fn(|cx| Poll::Ready(timer.as_mut().poll(cx).is_ready())).await;
+                timer.as_mut().reset(Instant::now() + if polled { 2 * MS } else { 4 * MS });
+            }
+            let deadline = timer.deadline();
+            timer.as_mut().await;
+            assert!(Instant::now() >= deadline && deadline >= start + 2 * MS);
+            assert!(timer.is_elapsed());
+            timer.as_mut().reset(Instant::now() + 3600 * 1000 * MS);
+            assert!(timeout(MS, timer.as_mut()).await.is_err());
+            timer.as_mut().reset(Instant::now() + MS);
+            timer.await;
+        });
+    }
+}
+
+#[test]
+fn dropped_sleeps_wake_nobody_and_migrating_ones_fire() {
+    let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    rt.block_on(async {
+        // Registered by one task, completed by another.
+        for _ in 0..200 {
+            let mut timer = Box::pin(sleep(MS / 5));
+            let _ = poll_fn(|cx| Poll::Ready(timer.as_mut().poll(cx).is_pending())).await;
+            let other = volt::spawn(timer);
+            drop(sleep(MS));
+            other.await.unwrap();
+        }
+        // Cancelled by another thread than the one that registered.
+        for _ in 0..200 {
+            let task = volt::spawn(sleep(3600 * 1000 * MS));
+            volt::task::yield_now().await;
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+    });
+}
+
+#[test]
+fn sleeping_allocates_nothing() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    rt.block_on(async {
+        sleep(MS).await;
+        let before = ALLOCATIONS.get();
+        for _ in 0..10 {
+            sleep(MS / 10).await;
+            assert!(timeout(MS / 10, pending::<()>()).await.is_err());
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0);
+    });
+}
+
+#[test]
+fn sleep_outlives_its_runtime() {
+    for rt in flavours() {
+        let (mut registered, fresh) = rt.block_on(async {
+            let mut registered = Box::pin(sleep(3600 * 1000 * MS));
+            assert!(poll_fn(|cx| Poll::Ready(registered.as_mut().poll(cx))).await.is_pending());
+            (registered, Box::pin(sleep(MS)))
+        });
+        let rt2 = Builder::new_current_thread().build().unwrap();
+        drop(rt);
+        // One that was never polled goes to the runtime in which it is.
+        rt2.block_on(fresh);
+        let poll = AssertUnwindSafe(|| rt2.block_on(registered.as_mut()));
+        let panic = catch_unwind(poll).unwrap_err();
+        let message = panic.downcast_ref::<&str>().copied().unwrap_or_default();
+        assert!(message.contains("shut down"), "{message}");
+        // A reset does not bring it back.
+        registered.as_mut().reset(Instant::now());
+        drop(registered);
+    }
+}
+
+#[test]
+fn without_a_runtime_the_panic_says_what_is_missing() {
+    for call in [
+        (|| drop(sleep(MS))) as fn(),
+        || drop(sleep_until(Instant::now())),
+        || drop(volt::time::interval(MS)),
+        || drop(volt::time::interval_at(Instant::now(), MS)),
+        volt::time::pause,
+    ] {
+        let panic = catch_unwind(call).unwrap_err();
+        let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(message.contains("needs a Volt runtime"), "{message}");
+    }
+}
+
+#[test]
+fn send_timeout_gives_the_message_back() {
+    use volt::sync::mpsc::{self, error::SendTimeoutError};
+    use volt::time::SendTimeout;
+    for rt in flavours() {
+        rt.block_on(async {
+            let (tx, mut rx) = mpsc::channel(1);
+            tx.send_timeout(1, 3 * MS).await.unwrap();
+            let start = Instant::now();
+            let full = tx.send_timeout(2, 3 * MS).await;
+            assert_eq!(full, Err(SendTimeoutError::Timeout(2)));
+            assert!(start.elapsed() >= 3 * MS);
+            let sender = tx.clone();
+            let waiting = volt::spawn(async move { sender.send_timeout(3, 60_000 * MS).await });
+            sleep(MS).await;
+            assert_eq!(rx.recv().await, Some(1));
+            assert_eq!(waiting.await.unwrap(), Ok(()));
+            assert_eq!(rx.recv().await, Some(3));
+            drop(rx);
+            assert_eq!(tx.send_timeout(4, MS).await, Err(SendTimeoutError::Closed(4)));
+        });
+    }
+}
+
+#[test]
+fn the_types_have_the_traits_that_users_expect() {
+    fn shared<T: Send + Sync + std::fmt::Debug>() {}
+    shared::<Sleep>();
+    shared::<volt::time::Timeout<std::future::Ready<()>>>();
+    shared::<volt::time::Interval>();
+    shared::<volt::time::error::Elapsed>();
+    fn movable<T: Unpin>() {}
+    movable::<volt::time::Interval>();
+    assert!(size_of::<Sleep>() <= 56, "a parked sleep costs {}", size_of::<Sleep>());
+}

@@ -1,0 +1,80 @@
+//! Instructions per operation, counted by callgrind: repeatable where times are not.
+
+use std::process::Command;
+
+use crate::command::{cargo, root, run as run_command};
+
+/// The committed bounds: `row = instructions`, one a line.
+const BOUNDS: &str = "xtask/counts.toml";
+
+/// How far above its bound a row may be before it fails: compilers differ a little.
+const SLACK: f64 = 1.05;
+
+/// Counts `row`, or checks every row with a bound.
+///
+/// # Errors
+/// Lists the rows that exceed their bounds.
+pub(crate) fn run(row: Option<&str>) -> Result<(), String> {
+    let text = std::fs::read_to_string(root().join(BOUNDS))
+        .map_err(|error| format!("{BOUNDS}: {error}"))?;
+    let bounds = parse(&text)?;
+    run_command(&mut cargo(&["build", "--release", "--quiet", "-p", "volt-bench"]))?;
+    let rows: Vec<(&str, Option<f64>)> = match row {
+        Some(row) => {
+            let bound = bounds.iter().find(|bound| bound.0 == row).map(|bound| bound.1);
+            vec![(row, bound)]
+        }
+        None => bounds.iter().map(|(row, bound)| (row.as_str(), Some(*bound))).collect(),
+    };
+    let mut exceeded = Vec::new();
+    for (row, bound) in rows {
+        // The difference of two runs leaves only the operations themselves.
+        let (few, many) = (1_000_u32, 11_000_u32);
+        let counted = (instructions(row, many)? - instructions(row, few)?) / f64::from(many - few);
+        let bound = bound.unwrap_or(f64::INFINITY);
+        println!("{row:<32} {counted:>9.1} instructions, bound {bound}");
+        if counted > bound * SLACK {
+            exceeded.push(format!("{row}: {counted:.1} instructions, bound {bound}"));
+        }
+    }
+    if exceeded.is_empty() { Ok(()) } else { Err(exceeded.join("\n")) }
+}
+
+/// The instructions of one run of `row`.
+fn instructions(row: &str, iterations: u32) -> Result<f64, String> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(root().join("target/release/volt-bench"))
+        .args(["count-row", row, &iterations.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind: {error} (Debian: apt-get install valgrind)"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("row `{row}` under callgrind: {}\n{text}", output.status));
+    }
+    let collected =
+        text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    collected.ok_or_else(|| format!("row `{row}`: callgrind printed no count:\n{text}"))
+}
+
+fn parse(text: &str) -> Result<Vec<(String, f64)>, String> {
+    let mut bounds = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let parsed = line.split_once('=').and_then(|(row, bound)| {
+            Some((row.trim().trim_matches('"').to_owned(), bound.trim().parse().ok()?))
+        });
+        bounds.push(parsed.ok_or_else(|| format!("{BOUNDS}: `{line}` is not `row = number`"))?);
+    }
+    Ok(bounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_read_and_mistakes_named() {
+        assert_eq!(parse("# rows\n\"a/b\" = 12.5\n").unwrap(), [("a/b".to_owned(), 12.5)]);
+        assert!(parse("a 12").unwrap_err().contains("`a 12`"));
+    }
+}

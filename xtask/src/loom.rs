@@ -1,0 +1,37 @@
+//! The loom models: `cargo test` with `--cfg volt_loom`, only the tests in modules named `model`.
+
+use crate::command::{Tests, cargo, run_tests};
+
+/// The crates that have models.
+pub(crate) const CRATES: [&str; 3] = ["volt-sync", "volt-pool", "volt-rt"];
+
+/// Where models are built: the cfg would otherwise invalidate the ordinary build's cache.
+pub(crate) const TARGET: &str = "target/loom";
+
+/// Runs the models whose path contains `name`, or all.
+///
+/// # Errors
+/// If a model fails, or if `name` matches none.
+pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
+    let mut total = Tests::default();
+    for package in CRATES {
+        total += run_tests(&mut command(package, name.unwrap_or("model::")))?;
+    }
+    match name {
+        Some(name) if total.passed == 0 => Err(format!("no model's path contains `{name}`")),
+        _ => Ok(total),
+    }
+}
+
+/// The command that runs the models of `package` whose path contains `filter`.
+pub(crate) fn command(package: &str, filter: &str) -> std::process::Command {
+    let mut command = cargo(&["test", "-p", package, "--lib", "--profile", "model"]);
+    command.args(["--target-dir", TARGET, "--", filter]);
+    command.env("RUSTFLAGS", "--cfg volt_loom");
+    // Two preemptions find the known defects (each has a test that shows it); more is for `xtask
+    // loom NAME` by hand.
+    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+        command.env("LOOM_MAX_PREEMPTIONS", "2");
+    }
+    command
+}

@@ -1,0 +1,139 @@
+//! Builds beside the default one: feature combinations, and the oldest allowed dependencies.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::command::{cargo, root, run};
+
+/// The crates that others depend on.
+const LIBRARIES: [&str; 4] = ["volt-sync", "volt-pool", "volt-macros", "volt-rt"];
+
+/// Checks each library without default features, with each feature alone, and with all.
+///
+/// # Errors
+/// Names the combination that does not build.
+pub(crate) fn features() -> Result<(), String> {
+    for (package, features) in workspace_features()? {
+        let mut combinations = vec![vec!["--no-default-features"], vec!["--all-features"]];
+        for feature in &features {
+            combinations.push(vec!["--no-default-features", "--features", feature]);
+        }
+        for combination in combinations {
+            run(cargo(&["check", "--quiet", "-p", &package]).args(combination))?;
+        }
+        println!("{package}: {} features", features.len());
+    }
+    Ok(())
+}
+
+/// Checks the libraries with the lowest versions that their manifests allow, in a lock file of its
+/// own, so that a requirement that is too low shows.
+///
+/// # Errors
+/// If they do not build.
+pub(crate) fn minimal() -> Result<(), String> {
+    let scratch = root().join("target/minimal");
+    copy_manifests(&scratch)?;
+    run(cargo(&["+nightly", "generate-lockfile", "-Zdirect-minimal-versions"])
+        .current_dir(&scratch))?;
+    let mut check = cargo(&["check", "--quiet", "--all-features"]);
+    for package in LIBRARIES {
+        check.args(["-p", package]);
+    }
+    check.args(["--target-dir", "../minimal-build"]);
+    run(check.current_dir(&scratch))
+}
+
+/// A copy of the libraries' sources whose dev-dependencies do not count.
+fn copy_manifests(scratch: &std::path::Path) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", scratch.display());
+    if scratch.exists() {
+        std::fs::remove_dir_all(scratch).map_err(failed)?;
+    }
+    std::fs::create_dir_all(scratch.join("crates")).map_err(failed)?;
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).map_err(failed)?;
+    let mut text = String::new();
+    for line in manifest.lines() {
+        // Only the libraries: the comparison pins the newest versions of the peers.
+        let line = match line {
+            line if line.starts_with("members") => "members = [\"crates/*\"]",
+            line if line.starts_with("default-members") => "",
+            line => line,
+        };
+        text += &format!("{line}\n");
+    }
+    std::fs::write(scratch.join("Cargo.toml"), text).map_err(failed)?;
+    let directories = ["volt-sync", "volt-pool", "volt-macros", "volt"];
+    for directory in directories {
+        let (from, to) = (root().join("crates").join(directory), scratch.join("crates"));
+        run(std::process::Command::new("cp").arg("-r").arg(&from).arg(&to))?;
+        let path = to.join(directory).join("Cargo.toml");
+        let text = std::fs::read_to_string(&path).map_err(failed)?;
+        std::fs::write(&path, without_dev(&text)).map_err(failed)?;
+        // Examples, tests and benches need the dev-dependencies.
+        for folder in ["examples", "tests", "benches"] {
+            let folder = to.join(directory).join(folder);
+            if folder.exists() {
+                std::fs::remove_dir_all(folder).map_err(failed)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The manifest without dev-dependencies and the targets that use them.
+fn without_dev(manifest: &str) -> String {
+    let mut keep = true;
+    let mut text = String::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            let dev = line.contains("dev-dependencies");
+            let target = ["[[example", "[[test", "[[bench"].iter().any(|it| line.starts_with(it));
+            keep = !dev && !target;
+        }
+        if keep {
+            text += &format!("{line}\n");
+        }
+    }
+    text
+}
+
+/// The features of each library, from the manifests.
+fn workspace_features() -> Result<BTreeMap<String, Vec<String>>, String> {
+    let metadata = metadata(&["--no-deps"])?;
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
+    let mut features = BTreeMap::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap_or_default();
+        if LIBRARIES.contains(&name) {
+            let names = package["features"].as_object().into_iter().flatten();
+            let names = names.map(|(name, _)| name.clone()).filter(|name| name != "default");
+            features.insert(name.to_owned(), names.collect());
+        }
+    }
+    Ok(features)
+}
+
+/// `cargo metadata`.
+pub(crate) fn metadata(arguments: &[&str]) -> Result<Value, String> {
+    let output = cargo(&["metadata", "--format-version", "1", "--locked"])
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("cargo metadata: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dev_dependencies_and_their_targets_are_left_out() {
+        let manifest = "[package]\nname = \"x\"\n[dev-dependencies]\na = \"1\"\n[[test]]\nname = \"t\"\n[features]\nf = []\n";
+        assert_eq!(without_dev(manifest), "[package]\nname = \"x\"\n[features]\nf = []\n");
+    }
+}
