@@ -1,8 +1,9 @@
 //! Running programs, and counting the tests that they report.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// The workspace's root.
 pub(crate) fn root() -> PathBuf {
@@ -18,10 +19,52 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Seconds that a command may take, for continuous integration: a test that hangs then fails, and with its
+/// name (libtest warns of tests that run for over a minute).
+const LIMIT: &str = "VOLT_LIMIT";
+
+/// What `timeout` exits with when it had to end the command.
+const TIMED_OUT: i32 = 124;
+
+/// `command`, under the `timeout` of coreutils if there is a `limit`.
+fn limited(command: &Command, limit: Option<OsString>) -> Command {
+    let mut limited = match limit {
+        Some(seconds) => {
+            let mut timeout = Command::new("timeout");
+            timeout.arg("--kill-after=10").arg(seconds).arg(command.get_program());
+            timeout
+        }
+        None => Command::new(command.get_program()),
+    };
+    limited.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        limited.current_dir(folder);
+    }
+    limited
+}
+
+/// Turns a failure into a message that names the command.
+fn checked(name: &str, status: ExitStatus) -> Result<(), String> {
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(TIMED_OUT) => Err(format!("{name} took longer than {LIMIT} allows")),
+        _ => Err(format!("{name} failed: {status}")),
+    }
+}
+
 /// Runs `command`; its failure becomes a message that names it.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
-    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
-    if status.success() { Ok(()) } else { Err(format!("{} failed: {status}", line(command))) }
+    let name = line(command);
+    let status = limited(command, std::env::var_os(LIMIT))
+        .status()
+        .map_err(|error| format!("{name}: {error}"))?;
+    checked(&name, status)
 }
 
 /// What a test command reported.
@@ -41,8 +84,10 @@ impl std::ops::AddAssign for Tests {
 /// Runs a command that prints libtest's closing lines, passes its output on, and sums them up.
 pub(crate) fn run_tests(command: &mut Command) -> Result<Tests, String> {
     let name = line(command);
-    let mut child =
-        command.stdout(Stdio::piped()).spawn().map_err(|error| format!("{name}: {error}"))?;
+    let mut child = limited(command, std::env::var_os(LIMIT))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{name}: {error}"))?;
     let stdout = child.stdout.take().expect("stdout is piped");
     let mut tests = Tests::default();
     let mut terminal = std::io::stdout();
@@ -52,7 +97,7 @@ pub(crate) fn run_tests(command: &mut Command) -> Result<Tests, String> {
         writeln!(terminal, "{text}").map_err(|error| format!("cannot print: {error}"))?;
     }
     let status = child.wait().map_err(|error| format!("{name}: {error}"))?;
-    if status.success() { Ok(tests) } else { Err(format!("{name} failed: {status}")) }
+    checked(&name, status).map(|()| tests)
 }
 
 /// Reads `test result: ok. 3 passed; 0 failed; ...`.
@@ -78,6 +123,26 @@ fn line(command: &Command) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_timeout_says_is_told_from_a_failure() {
+        let exit = |code: &str| Command::new("sh").args(["-c", code]).status().unwrap();
+        assert_eq!(checked("x", exit("exit 0")), Ok(()));
+        assert!(checked("x", exit("exit 124")).unwrap_err().contains(LIMIT));
+        assert!(checked("x", exit("exit 1")).unwrap_err().contains("failed"));
+    }
+
+    #[test]
+    fn a_limited_command_keeps_its_folder_and_environment() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "test \"$PWD$X$HOME\" = /y"]).current_dir("/");
+        command.env("X", "y").env_remove("HOME");
+        assert!(limited(&command, None).status().unwrap().success());
+        assert!(limited(&command, Some("9".into())).status().unwrap().success());
+        let mut endless = Command::new("sleep");
+        let status = limited(endless.arg("9"), Some("0.1".into())).status().unwrap();
+        assert_eq!(status.code(), Some(TIMED_OUT));
+    }
 
     #[test]
     fn libtest_result_lines_are_counted() {
