@@ -120,8 +120,9 @@ impl Core {
         self.threads.load(Relaxed)
     }
 
-    /// Lets the calling thread, which is in no pool, work in this one for the time of `work`.
-    pub(crate) fn as_guest<R>(&self, work: impl FnOnce(&Worker) -> R) -> R {
+    /// Lets the calling thread, which is in no pool, work in this one for the time of `work`. With
+    /// more guests than there can be records, this one stays outside.
+    pub(crate) fn as_guest<R>(&self, work: impl FnOnce(Option<&Worker>) -> R) -> R {
         struct Leave<'a>(&'a Core, *const Worker);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
@@ -132,17 +133,19 @@ impl Core {
         let free = lock(&self.guests).pop();
         let record = match free {
             Some(Guest(record)) => record,
-            None => {
-                let index = self.workers.reserve();
-                self.workers.publish(index, Box::new(Worker::new(self, index, None)))
-            }
+            None => match self.workers.reserve_for_guest() {
+                Some(index) => {
+                    self.workers.publish(index, Box::new(Worker::new(self, index, None)))
+                }
+                None => return work(None),
+            },
         };
         // SAFETY: the roster keeps it as long as `self` lives.
         let worker = unsafe { &*record };
         worker.adopt();
         let _leave = Leave(self, record);
         Worker::enter(record);
-        work(worker)
+        work(Some(worker))
     }
 
     /// The calling thread's record, if it is a thread of this pool, or a guest in it.
@@ -218,17 +221,18 @@ impl Core {
         self.injector.is_waiting() || self.workers.iter().any(Worker::has_work)
     }
 
-    /// Starts the thread that was just counted.
+    /// Starts the thread that was just counted. False if that is not possible.
     #[cold]
-    fn start_thread(&self) {
-        match self.try_start() {
-            Ok(handle) => lock(&self.handles).push(handle),
-            Err(_) => {
-                if self.sync.start_failed() == 0 {
-                    self.run_inline();
-                }
-            }
+    fn start_thread(&self) -> bool {
+        // Held during the start: the thread may end before its handle is in the list, and a
+        // shutdown that finds neither would not wait for it.
+        let mut handles = lock(&self.handles);
+        let started = self.try_start().map(|handle| handles.push(handle)).is_ok();
+        drop(handles);
+        if !started && self.sync.start_failed() == 0 {
+            self.run_inline();
         }
+        started
     }
 
     fn try_start(&self) -> io::Result<thread::JoinHandle<()>> {
@@ -279,17 +283,7 @@ impl Core {
     /// Starts all threads that the pool may have, as far as that is possible, and waits until
     /// they have records.
     pub(crate) fn start_all(&self) {
-        while self.sync.count_start(self.config.threads) {
-            match self.try_start() {
-                Ok(handle) => lock(&self.handles).push(handle),
-                Err(_) => {
-                    if self.sync.start_failed() == 0 {
-                        self.run_inline();
-                    }
-                    break;
-                }
-            }
-        }
+        while self.sync.count_start(self.config.threads) && self.start_thread() {}
         let mut attempt = 0;
         while self.workers.iter().filter(|worker| worker.thread().is_some()).count()
             < self.sync.spawned() as usize
@@ -356,8 +350,12 @@ impl Core {
         self.sync.shut_down();
         let mut attempt = 0;
         loop {
-            let handles = std::mem::take(&mut *lock(&self.handles));
-            if handles.is_empty() && self.sync.spawned() == 0 {
+            let (handles, counted) = {
+                let mut handles = lock(&self.handles);
+                // Under the lock: see `start_thread`.
+                (std::mem::take(&mut *handles), self.sync.spawned())
+            };
+            if handles.is_empty() && counted == 0 {
                 break;
             }
             // A thread that was counted and has no handle yet is just being started.
@@ -415,3 +413,8 @@ fn pin(index: usize) {
 
 #[cfg(not(target_os = "linux"))]
 fn pin(_index: usize) {}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

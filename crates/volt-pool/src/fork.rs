@@ -38,7 +38,7 @@
 
 use std::array;
 use std::cell::Cell;
-use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -47,7 +47,7 @@ use std::thread;
 use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 
 use crate::frame::{Frame, Outcome};
-use crate::payload::discard;
+use crate::payload::{Payload, discard};
 use crate::worker::{Help, Worker};
 
 /// How many forks one thread can have open; deeper ones run in sequence.
@@ -257,21 +257,6 @@ enum Ended<B, R> {
     There(thread::Result<R>),
 }
 
-/// Ends the fork when the first closure panics: without it, the job would be popped by nobody.
-struct Unwinding<'a, B: FnOnce() -> R, R> {
-    worker: &'a Worker,
-    job: &'a Job<B, R>,
-    tail: usize,
-}
-
-impl<B: FnOnce() -> R, R> Drop for Unwinding<'_, B, R> {
-    // Inline, so that the fields stay in registers unless there is a panic.
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.worker.abandon(self.job, self.tail);
-    }
-}
-
 impl Worker {
     /// Runs both closures, the second one possibly on another thread.
     #[inline]
@@ -298,9 +283,12 @@ impl Worker {
             slot.set(fork);
             stack.tail.set(tail + 1);
         }
-        let unwinding = Unwinding { worker: self, job: &job, tail };
-        let ra = a();
-        mem::forget(unwinding);
+        // Caught, and not left to a destructor: what this thread runs while it waits for the other
+        // half must not find itself in a panic that is not its own.
+        let ra = match catch_unwind(AssertUnwindSafe(a)) {
+            Ok(ra) => ra,
+            Err(panic) => self.abandon(panic, &job, tail),
+        };
         stack.tail.set(tail);
         let rb = if stack.bottom.get() <= tail {
             // SAFETY: popped, so ours.
@@ -316,10 +304,11 @@ impl Worker {
         (ra, rb)
     }
 
-    /// Ends a fork whose first closure panics. What the second one holds, or left, is dropped.
+    /// Ends a fork whose first closure panicked, and goes on with that panic. What the second one
+    /// holds, or left, is dropped.
     #[cold]
     #[inline(never)]
-    fn abandon<B: FnOnce() -> R, R>(&self, job: &Job<B, R>, tail: usize) {
+    fn abandon<B: FnOnce() -> R, R>(&self, panic: Payload, job: &Job<B, R>, tail: usize) -> ! {
         self.fork.tail.set(tail);
         let ended = if self.fork.bottom.get() <= tail {
             // SAFETY: popped, so ours, and taken once.
@@ -329,6 +318,7 @@ impl Worker {
         };
         // The first panic goes on; another one must not replace it.
         discard(move || drop(ended));
+        resume_unwind(panic)
     }
 
     /// Pushes a fork although the limit is reached, because somebody wants work or the stack is

@@ -16,7 +16,6 @@ use crate::engine::Core;
 use crate::frame::{Frame, Outcome};
 use crate::parking;
 use crate::payload::{Payload, discard_payload};
-use crate::roster::RECORDS;
 use crate::spin::Spin;
 use crate::task::{Action, Task};
 use crate::worker::{Help, Worker, with_current};
@@ -75,12 +74,8 @@ pub(crate) fn enter<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F) 
 
 /// As `enter`, for a thread that is in no pool.
 pub(crate) fn enter_in_place<R>(core: &Core, function: impl FnOnce() -> R) -> R {
-    if core.workers.len() < RECORDS {
-        core.as_guest(|_| function())
-    } else {
-        // Far more threads than any machine runs: this one does it alone.
-        function()
-    }
+    // Without a record it does all by itself.
+    core.as_guest(|_| function())
 }
 
 /// Runs `function` on a thread of the pool and returns its result; at once, if this is one.
@@ -143,6 +138,13 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
             result.unwrap_or_else(|payload| resume_unwind(payload))
         }
     }
+}
+
+/// True if the calling thread is in `core`, or runs what a thread in `core` waits for.
+pub(crate) fn is_inside(core: &Core) -> bool {
+    with_current(|worker| {
+        worker.is_some_and(|worker| ptr::eq(worker.core(), core) || host_of(core, worker).is_some())
+    })
 }
 
 /// The thread of `core` that waits, through its nearest frame, for what `worker` runs.

@@ -18,6 +18,7 @@ use volt_sync::internal::primitive::AtomicPtr;
 
 use crate::builder::BuildError;
 use crate::engine::{Config, Core, processors};
+use crate::install::is_inside;
 use crate::payload::discard_payload;
 use crate::sync_word::MAX_THREADS;
 use crate::task::{Action, Task, TaskList};
@@ -200,7 +201,8 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// If it is called by a task of this pool, which could never end.
+    /// If it is called by a task of this pool, or by something in another pool for which such a task
+    /// waits: it could never end.
     ///
     /// # Examples
     ///
@@ -230,7 +232,8 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// If it is called by a task of this pool, which could never end.
+    /// If it is called by a task of this pool, or by something in another pool for which such a task
+    /// waits: it could never end.
     ///
     /// # Examples
     ///
@@ -247,7 +250,7 @@ impl ThreadPool {
     fn end(&self, run: bool) -> TaskList {
         let core = self.core();
         assert!(
-            core.own_worker().is_none(),
+            !is_inside(core),
             "a thread pool was shut down by one of its own tasks, which would wait for itself"
         );
         core.shut_down(run)
@@ -269,7 +272,7 @@ impl Drop for ThreadPool {
         }
         // SAFETY: made by `Arc::into_raw`, and ours.
         let core = unsafe { Arc::from_raw(core) };
-        if core.own_worker().is_none() {
+        if !is_inside(&core) {
             core.shut_down(true).run();
             return;
         }

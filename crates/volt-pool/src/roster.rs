@@ -1,7 +1,8 @@
 //! The list of a pool's threads: grows without a lock, and is read without one.
 //!
-//! Purpose: threads and guests have a record each. Thieves visit each other by index, so that they can start anywhere and step by any
-//! number. Records are stored in segments of doubling size, which never move.
+//! Purpose: threads and guests have a record each. Thieves visit each other by index, so that they
+//! can start anywhere and step by any number. Records are stored in segments of doubling size, which
+//! never move.
 //!
 //! Rejected: the seed's linked list, whose followers all visit the newest thread first.
 //!
@@ -15,12 +16,13 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize};
 
+use crate::sync_word::MAX_THREADS;
 use crate::worker::Worker;
 
 /// The size of the first segment.
 const FIRST: usize = 32;
 const SEGMENTS: usize = 11;
-/// How many records there can be: more than four times `MAX_THREADS`, for guests.
+/// How many records there can be: nearly four times `MAX_THREADS`, the rest for guests.
 pub(crate) const RECORDS: usize = FIRST * ((1 << SEGMENTS) - 1);
 
 type Slot = AtomicPtr<Worker>;
@@ -45,10 +47,18 @@ impl Roster {
         }
     }
 
-    /// Gives out an index.
+    /// Gives out an index for a thread of the pool. There is always one: guests leave enough.
     pub(crate) fn reserve(&self) -> usize {
         // ORD relaxed: the record is published by [RO2].
         self.len.fetch_add(1, Relaxed)
+    }
+
+    /// Gives out an index for a guest, unless the rest is for the pool's own threads.
+    pub(crate) fn reserve_for_guest(&self) -> Option<usize> {
+        let more = |len| (len < RECORDS - MAX_THREADS as usize).then_some(len + 1);
+        // ORD relaxed: the record is published by [RO2].
+        // ORD relaxed: a stale number makes the exchange fail.
+        self.len.fetch_update(Relaxed, Relaxed, more).ok()
     }
 
     #[inline]
@@ -161,6 +171,6 @@ mod tests {
             }
         }
         assert_eq!(expected, (SEGMENTS, 0));
-        const { assert!(RECORDS > 3 * crate::sync_word::MAX_THREADS as usize) };
+        const { assert!(RECORDS > 3 * MAX_THREADS as usize) };
     }
 }

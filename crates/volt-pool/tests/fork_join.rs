@@ -97,6 +97,49 @@ fn a_panic_goes_on_after_both_sides_have_ended() {
     assert_eq!(pool.install(|| fib(10)), 55, "the pool survives");
 }
 
+/// While the panic of the first half waits for the second one, the same thread helps: what it runs
+/// then has no part in the panic, and must not find itself unwinding (a mutex would be poisoned).
+#[test]
+fn what_a_thread_helps_with_after_a_panic_is_not_panicking() {
+    let pool = ThreadPool::with_threads(2);
+    let (begun, helped) = (AtomicBool::new(false), AtomicBool::new(false));
+    let seen = Mutex::new(Vec::new());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let wait_for = |flag: &AtomicBool| {
+        while !flag.load(SeqCst) {
+            assert!(Instant::now() < deadline, "nobody helps");
+            // Forks again and again, so that the one below is offered when somebody asks.
+            join(std::thread::yield_now, || ());
+        }
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.install(|| {
+            let owner = std::thread::current().id();
+            join(
+                || {
+                    while !begun.load(SeqCst) {
+                        std::thread::yield_now();
+                    }
+                    resume_unwind(Box::new("first"));
+                },
+                || {
+                    begun.store(true, SeqCst);
+                    join(
+                        || wait_for(&helped),
+                        || {
+                            let here = std::thread::current().id() == owner;
+                            seen.lock().unwrap().push((here, std::thread::panicking()));
+                            helped.store(true, SeqCst);
+                        },
+                    );
+                },
+            );
+        });
+    }));
+    assert_eq!(*result.unwrap_err().downcast_ref::<&str>().unwrap(), "first");
+    assert_eq!(*seen.lock().unwrap(), [(true, false)], "on the thread that waits, not panicking");
+}
+
 /// rayon's known deadlock: a thread that waits in `join` runs an unrelated task, which wants the
 /// lock that its own stack holds.
 #[test]

@@ -156,6 +156,25 @@ fn shutdown_by_a_task_of_the_pool_panics() {
     assert_eq!(POOL.install(|| 1), 1, "the pool survives");
 }
 
+/// The task does not run in the pool that is shut down, but one of that pool waits for it.
+#[test]
+fn shutdown_by_what_a_task_waits_for_panics() {
+    let (a, b) = (ThreadPool::with_threads(1), ThreadPool::with_threads(2));
+    let end = || {
+        let panic = catch_unwind(AssertUnwindSafe(|| a.shutdown())).unwrap_err();
+        message(&*panic).contains("one of its own tasks")
+    };
+    assert!(a.install(|| b.install(end)));
+    assert!(a.install(|| b.install(|| volt_pool::join(end, end)) == (true, true)));
+    let ended = AtomicUsize::new(0);
+    a.install(|| b.scope(|s| s.spawn(|_| add(&ended, usize::from(end())))));
+    a.install(|| b.in_place_scope(|s| s.spawn(|_| add(&ended, usize::from(end())))));
+    assert_eq!(ended.load(SeqCst), 2);
+    assert!(a.enter(|| b.install(end)), "a guest is a part of the pool as well");
+    assert_eq!(a.install(|| 1), 1, "the pool survives");
+    b.install(|| a.shutdown());
+}
+
 /// Finding T2: each start fails in turn, then two, then all.
 #[test]
 fn failed_starts_lose_no_work() {

@@ -111,7 +111,7 @@ fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
         let other = pool.clone();
         let shared = &pool;
         pool.core.as_guest(|worker| {
-            let record: &Worker = worker;
+            let record: &Worker = worker.unwrap();
             // SAFETY: the model keeps the pool, and so the record, until the thread is joined.
             let record: &'static Worker = unsafe { &*std::ptr::from_ref(record) };
             let thread = thread::spawn(move || {
