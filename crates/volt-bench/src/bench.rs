@@ -117,13 +117,16 @@ impl Bench {
 
     fn time(&mut self, n: u64, ops: u64, mut run: impl FnMut(u64) -> Duration) {
         run((n / 4).max(1));
-        let before = Usage::now();
+        let (before, counted) = (Usage::now(), crate::on_volt::statistics());
         let batches: Vec<f64> =
             (0..BATCHES).map(|_| run(n).as_nanos() as f64 / (n * ops) as f64).collect();
         let used = Usage::now().since(before);
         let total = (n * ops) as f64 * f64::from(BATCHES);
         self.sample.value = stats::median(&batches);
         self.sample.iterations = n;
+        for ((name, now), (_, then)) in crate::on_volt::statistics().into_iter().zip(counted) {
+            self.extra(name, (now - then) as f64 / total);
+        }
         self.extra("cpu_ns_per_op", used.cpu_ns as f64 / total);
         self.extra("context_switches_per_op", used.switches as f64 / total);
     }
@@ -157,15 +160,20 @@ impl Bench {
     }
 
     /// Reports the wait times (nanoseconds) and the shares of the tasks that competed.
-    pub(crate) fn fairness(&mut self, mut waits: Vec<u64>, shares: &[u64]) {
+    pub(crate) fn fairness(&mut self, waits: Vec<u64>, shares: &[u64]) {
+        self.waits(waits);
+        let most = shares.iter().copied().max().unwrap_or(0);
+        let least = shares.iter().copied().min().unwrap_or(0);
+        self.extra("share_max_over_min", most as f64 / least.max(1) as f64);
+    }
+
+    /// Reports wait times (nanoseconds).
+    pub(crate) fn waits(&mut self, mut waits: Vec<u64>) {
         waits.sort_unstable();
         self.extra("wait_p50_ns", stats::quantile_sorted(&waits, 0.5) as f64);
         self.extra("wait_p99_ns", stats::quantile_sorted(&waits, 0.99) as f64);
         self.extra("wait_p99.9_ns", stats::quantile_sorted(&waits, 0.999) as f64);
         self.extra("wait_max_ns", waits.last().copied().unwrap_or(0) as f64);
-        let most = shares.iter().copied().max().unwrap_or(0);
-        let least = shares.iter().copied().min().unwrap_or(0);
-        self.extra("share_max_over_min", most as f64 / least.max(1) as f64);
     }
 }
 

@@ -33,6 +33,7 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
         eprintln!("no contender `{}` in row `{}`", arguments.contender, arguments.row);
         return ExitCode::from(2);
     };
+    crate::kind::ask_for_workers(row.workers);
     let mut bench = Bench::new(Settings {
         mode: arguments.mode,
         iterations: arguments.iterations.max(1),

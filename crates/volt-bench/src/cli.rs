@@ -16,7 +16,7 @@ use crate::{child, run};
 /// Measures Volt side by side with its peers and says where it is ahead, even or behind.
 ///
 /// Without arguments: the headline rows, in under three minutes. Exit codes: 0 done, 1 something
-/// could not be read or written, 2 wrong arguments, 3 `--fail-behind` found a row.
+/// could not be read or written, 2 wrong arguments, 3 `--fail-behind` found a row, 130 Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "volt-bench", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -57,13 +57,17 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     list_count: bool,
 
-    /// Write the record here; updated after each row, so that an interrupted run keeps its part
+    /// Write the record here; updated after each row, so that an interrupted run (Ctrl-C) keeps its part
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Write a self-contained page here
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+
+    /// Print what Volt's scheduler did as well: polls, steals, parks, wake-ups, ...
+    #[arg(long)]
+    pub(crate) stats: bool,
 
     /// Compare Volt with an older record of this command
     #[arg(long, value_name = "OLD.json")]
@@ -91,6 +95,9 @@ enum Command {
         record: PathBuf,
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
+        /// As in a run
+        #[arg(long)]
+        stats: bool,
     },
     /// Run a single-thread row once, for an instruction counter (`--list-count` shows which)
     CountRow {
@@ -111,7 +118,7 @@ pub(crate) fn main() -> ExitCode {
             count_row(&row, iterations, &contender)
         }
         Some(Command::Render { root, check }) => render(root, check),
-        Some(Command::Show { record, html }) => show(&record, html.as_deref()),
+        Some(Command::Show { record, html, stats }) => show(&record, html.as_deref(), stats),
         None if arguments.run.list => list(&arguments.run),
         None if arguments.run.list_count => Ok(list_count()),
         None => run::run(&arguments.run),
@@ -196,9 +203,9 @@ fn count_row(row: &str, iterations: u64, contender: &str) -> Result<ExitCode, Fa
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(path: &Path, html: Option<&Path>) -> Result<ExitCode, Failure> {
+fn show(path: &Path, html: Option<&Path>, stats: bool) -> Result<ExitCode, Failure> {
     let record = Record::read(path)?;
-    print!("{}", crate::report::table::render(&record, run::colour()));
+    print!("{}", crate::report::table::render(&record, run::colour(), stats));
     if let Some(html) = html {
         std::fs::write(html, crate::report::html::render(&record))
             .map_err(|e| format!("cannot write {}: {e}", html.display()))?;

@@ -109,7 +109,10 @@ pub(crate) fn measure(
     }
     for (index, state) in states.iter_mut().enumerate() {
         if let Some(sample) = child(index, state, Mode::Alloc, "allocation pass") {
-            state.keep(sample.extra);
+            // A workload that measures in its own way only rehearsed.
+            if sample.value.is_none() {
+                state.keep(sample.extra);
+            }
         }
     }
     for round in 0..if row.detail { plan.detail_rounds } else { 0 } {
@@ -133,6 +136,7 @@ fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
         headline: row.headline,
         resolution: row.resolution,
         note: row.note.to_owned(),
+        repeats: row.repeats.to_owned(),
         load: mark.load(),
         contenders: contenders
             .map(|(contender, state)| record::Contender {

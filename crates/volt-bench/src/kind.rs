@@ -5,10 +5,23 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Workers of every runtime and pool that is compared.
+/// Workers of every runtime and pool that is compared, unless the row says otherwise.
 pub(crate) const WORKERS: usize = 2;
+
+static ASKED: AtomicUsize = AtomicUsize::new(WORKERS);
+
+/// Workers of this process's runtime or pool.
+pub(crate) fn workers() -> usize {
+    ASKED.load(Ordering::Relaxed)
+}
+
+/// Asks for another number of workers, before any runtime or pool is started.
+pub(crate) fn ask_for_workers(workers: usize) {
+    ASKED.store(workers, Ordering::Relaxed);
+}
 
 /// A mutex around a counter.
 pub(crate) trait Lock: Send + Sync + 'static {
@@ -168,6 +181,12 @@ pub(crate) trait Sockets: Runtime {
     fn unix_pair() -> impl Future<Output = (Self::Unix, Self::Unix)> + Send;
     fn unix_read(stream: &mut Self::Unix, buffer: &mut [u8]) -> impl Future<Output = bool> + Send;
     fn unix_write(stream: &mut Self::Unix, buffer: &[u8]) -> impl Future<Output = ()> + Send;
+}
+
+/// A runtime whose streams hyper can use.
+pub(crate) trait Http: Sockets {
+    type Io: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static;
+    fn io(stream: Self::Stream) -> Self::Io;
 }
 
 /// The locks' and channels' thread-blocking executor: the same for all of them.

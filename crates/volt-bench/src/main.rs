@@ -20,6 +20,7 @@ mod child;
 mod cli;
 mod epoll;
 mod harness;
+mod interrupt;
 mod kind;
 mod load;
 mod machine;

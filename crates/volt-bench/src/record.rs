@@ -65,6 +65,9 @@ pub(crate) struct RowResult {
     pub(crate) resolution: f64,
     #[serde(default)]
     pub(crate) note: String,
+    /// The row that this one repeats with more workers than processors.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) repeats: String,
     pub(crate) load: Load,
     pub(crate) contenders: Vec<Contender>,
 }
@@ -226,6 +229,7 @@ pub(crate) mod tests {
             headline: true,
             resolution: 0.0,
             note: String::new(),
+            repeats: String::new(),
             load: Load { others_percent: 1.0, stolen_percent: 0.0 },
             contenders,
         };

@@ -2,13 +2,14 @@
 #![forbid(unsafe_code)]
 
 use crate::bench::Bench;
+use crate::kind::WORKERS;
 use crate::record::Role;
 use crate::workload;
 
 /// A function that performs a workload with one contender.
 pub(crate) type Run = fn(&mut Bench);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
@@ -36,6 +37,12 @@ pub(crate) struct Row {
     /// Smallest difference that can be seen; see [`crate::record::RowResult::resolution`].
     pub(crate) resolution: f64,
     pub(crate) note: &'static str,
+    /// Why Volt is behind, where it is; reports print it only when a record says so.
+    pub(crate) why: &'static str,
+    /// Threads of each runtime or pool.
+    pub(crate) workers: usize,
+    /// The row that this one repeats with more workers than processors.
+    pub(crate) repeats: &'static str,
     pub(crate) contenders: Vec<Contender>,
 }
 
@@ -52,6 +59,9 @@ impl Row {
             long: false,
             resolution: 0.0,
             note: "",
+            why: "",
+            workers: WORKERS,
+            repeats: "",
             contenders: Vec::new(),
         }
     }
@@ -97,6 +107,18 @@ impl Row {
         self
     }
 
+    /// Repeats another row with so many workers.
+    pub(crate) fn repeats(mut self, row: &'static str, workers: usize) -> Self {
+        (self.repeats, self.workers) = (row, workers);
+        self
+    }
+
+    /// Explains a loss of Volt's.
+    pub(crate) fn why(mut self, why: &'static str) -> Self {
+        self.why = why;
+        self
+    }
+
     pub(crate) fn volt(self, name: &'static str, run: Run) -> Self {
         self.with(Role::Volt, name, run)
     }
@@ -133,12 +155,14 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(workload::time::rows());
     rows.extend(workload::net::rows());
     rows.extend(workload::http::rows());
+    rows.extend(workload::hogs::rows());
     rows.extend(workload::memory::rows());
     rows.extend(workload::idle::rows());
     rows.extend(workload::pool::rows());
     rows.extend(workload::selftest::rows());
     #[cfg(feature = "forte")]
     let mut rows = crate::peers::forte::join_in(rows);
+    rows.extend(workload::oversubscribed::rows(&rows));
     for contender in rows.iter_mut().flat_map(|row| &mut row.contenders) {
         if contender.note.is_empty() {
             contender.note = general_note(contender.name);

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod compare;
+pub(crate) mod detail;
 pub(crate) mod html;
 pub(crate) mod markdown;
 pub(crate) mod table;
@@ -10,7 +11,7 @@ use crate::record::{Contender, Record, Role, RowResult};
 use crate::stats::{Estimate, Verdict};
 
 /// Load of other processes from which on a report warns.
-const LOAD_WARNING_PERCENT: f64 = 5.0;
+pub(crate) const LOAD_WARNING_PERCENT: f64 = 5.0;
 
 /// What a report says of a row in one line.
 #[derive(Debug)]
@@ -99,6 +100,8 @@ pub(crate) fn group_title(group: &str) -> &str {
         "net" => "Sockets, loopback",
         "http" => "HTTP/1.1, hyper, loopback",
         "memory" => "Memory",
+        "hogs" => "Latency while others compute",
+        "oversubscribed" => "More workers than processors",
         "idle" => "Cost of doing nothing",
         "pool" => "CPU pool, two threads",
         other => other,
@@ -123,7 +126,8 @@ pub(crate) fn warnings(record: &Record) -> Vec<String> {
     let load = record.load();
     if load.others_percent > LOAD_WARNING_PERCENT {
         warnings.push(format!(
-            "Other processes used {:.0} % of the processors during the run; intervals are wider for it.",
+            "Other processes used {:.0} % of the processors during the run: intervals are wider for it, and rows with \
+             several threads are the most distorted. Run again on a quiet machine.",
             load.others_percent
         ));
     }
@@ -168,24 +172,6 @@ pub(crate) fn circumstances(record: &Record) -> String {
     )
 }
 
-/// One contender's fairness and tails, for rows that have them: name, p50, p99.9, longest wait in
-/// nanoseconds, most-served over least-served task.
-pub(crate) fn fairness(row: &RowResult) -> Vec<(&str, [f64; 4])> {
-    row.contenders
-        .iter()
-        .filter_map(|c| {
-            let get = |key: &str| c.extra.get(key).copied();
-            let waits = [
-                get("wait_p50_ns")?,
-                get("wait_p99.9_ns")?,
-                get("wait_max_ns")?,
-                get("share_max_over_min")?,
-            ];
-            Some((c.name.as_str(), waits))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,9 +210,9 @@ mod tests {
     #[test]
     fn reports_match_the_golden_files() {
         let record = crate::record::tests::example();
-        golden("table.txt", &table::render(&record, false));
+        golden("table.txt", &table::render(&record, false, true));
         golden("report.html", &html::render(&record));
-        golden("report.md", &markdown::render(&record));
+        golden("report.md", &markdown::render(&record, &|_| "it queues"));
         golden("readme.md", &markdown::readme_section(&record));
     }
 

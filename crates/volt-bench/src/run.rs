@@ -14,10 +14,13 @@ use crate::record::{FORMAT, Record, Role};
 use crate::registry::{self, Row};
 use crate::report::{self, compare};
 use crate::stats::Verdict;
-use crate::{child, machine};
+use crate::{child, interrupt, load, machine};
 
 /// Exit code of `--fail-behind`.
 const BEHIND: u8 = 3;
+
+/// Exit code after Ctrl-C, as of a shell.
+const INTERRUPTED: u8 = 130;
 
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let rows = registry::select(registry::rows(), &arguments.filter, !arguments.full)
@@ -32,14 +35,16 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if let Some(rounds) = arguments.rounds {
         (plan.rounds, plan.long_rounds) = (rounds as usize, rounds as usize);
     }
+    interrupt::watch();
+    hint_at_load();
     let record = measure(&rows, &plan, arguments.full, &outputs)?;
-    print!("{}", report::table::render(&record, colour()));
+    print!("{}", report::table::render(&record, colour(), arguments.stats));
     if let Some(old) = &old {
         print!("{}", compare::render(old, &record));
     }
     let code = judge(&record, old.as_ref(), arguments.fail_behind);
     outputs.finish(&record)?;
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::from(if interrupt::asked() { INTERRUPTED } else { code }))
 }
 
 fn measure(rows: &[Row], plan: &Plan, full: bool, outputs: &Outputs) -> Result<Record, Failure> {
@@ -64,6 +69,10 @@ fn measure(rows: &[Row], plan: &Plan, full: bool, outputs: &Outputs) -> Result<R
     for (index, row) in rows.iter().enumerate() {
         bar.set_message(row.id);
         let result = harness::measure(row, plan, &mut start, &mut |_| bar.inc(1));
+        if interrupt::asked() {
+            // The row lacks rounds, and its children may have met the signal.
+            break;
+        }
         record.rows.push(result);
         record.seconds = began.elapsed().as_secs_f64();
         record.complete = index + 1 == rows.len();
@@ -71,6 +80,18 @@ fn measure(rows: &[Row], plan: &Plan, full: bool, outputs: &Outputs) -> Result<R
     }
     bar.finish_and_clear();
     Ok(record)
+}
+
+/// Looks at the machine before anything is measured, since it is then that one can still wait.
+fn hint_at_load() {
+    let mark = load::Mark::now();
+    std::thread::sleep(Duration::from_millis(300));
+    let percent = mark.load().others_percent;
+    if percent > report::LOAD_WARNING_PERCENT {
+        eprintln!(
+            "volt-bench: other processes use {percent:.0} % of the processors; a quiet machine gives narrower intervals"
+        );
+    }
 }
 
 /// On standard error, and only where someone looks; it moves when a child ends, never in between,

@@ -135,6 +135,37 @@ fn the_record_is_kept_when_the_file_goes_away_meanwhile() {
 }
 
 #[test]
+fn an_interrupted_run_keeps_its_rows() {
+    use std::os::unix::process::CommandExt as _;
+
+    let (json, html) = (scratch("interrupted.json"), scratch("interrupted.html"));
+    let files = ["--json", json.to_str().unwrap(), "--html", html.to_str().unwrap()];
+    let child = bench(&["--filter", "selftest/spin", "--filter", "selftest/hang", "--rounds", "6"])
+        .args(files)
+        .process_group(0)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let start = std::time::Instant::now();
+    while std::fs::metadata(&json).map_or(0, |file| file.len()) == 0 {
+        assert!(start.elapsed().as_secs() < 60, "the first row ends");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // As the terminal does it: the whole group, while the second row hangs.
+    let group = format!("-{}", child.id());
+    let sent = Command::new("kill").args(["-INT", "--", &group]).status().expect("kill starts");
+    assert!(sent.success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert!(start.elapsed().as_secs() < 60, "it does not wait for the child that hangs");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("The run was not finished."));
+    let record = record(&json);
+    assert_eq!(record["complete"], false);
+    assert_eq!(record["rows"].as_array().map(Vec::len), Some(1));
+    assert!(std::fs::read_to_string(&html).unwrap().contains("The same loop twice"));
+}
+
+#[test]
 fn two_records_are_compared_and_a_record_is_shown_as_a_page() {
     let (old, html) = (scratch("old.json"), scratch("page.html"));
     let (code, ..) =

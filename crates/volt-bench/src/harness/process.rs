@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::Start;
 use crate::bench::{Mode, Sample};
 use crate::child::MARKER;
+use crate::interrupt;
 
 /// What a child is asked to do.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,9 @@ impl Reexec {
 
 impl Start for Reexec {
     fn start(&mut self, child: &Child<'_>) -> Result<Sample, String> {
+        if interrupt::asked() {
+            return Err("interrupted".to_owned());
+        }
         let mode = clap::ValueEnum::to_possible_value(&child.mode).expect("no mode is skipped");
         let mut command = Command::new(&self.program);
         command

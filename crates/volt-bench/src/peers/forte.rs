@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use forte::{Task, ThreadPool, Worker};
 
-use crate::kind::{Runtime, WORKERS};
+use crate::kind::{Runtime, workers};
 use crate::registry::Row;
 
 static POOL: ThreadPool = ThreadPool::new();
@@ -20,15 +20,15 @@ fn pool(threads: usize) -> &'static ThreadPool {
 
 /// For threads that only hand work in.
 pub(crate) fn whole_pool() -> &'static ThreadPool {
-    pool(WORKERS)
+    pool(workers())
 }
 
 /// The caller takes part, so one thread less.
 pub(crate) fn enter<R>(run: impl FnOnce(&Worker) -> R) -> R {
-    pool(WORKERS - 1).with_worker(run)
+    pool(workers() - 1).with_worker(run)
 }
 
-/// Two threads, and the one in `block_on`.
+/// The pool, and the thread in `block_on`.
 pub(crate) struct Multi;
 
 pub(crate) struct Join<T>(Task<T>);
@@ -46,7 +46,7 @@ impl Runtime for Multi {
     type Join<T: Send + 'static> = Join<T>;
 
     fn start() -> Self {
-        pool(WORKERS);
+        pool(workers());
         Multi
     }
 
@@ -90,20 +90,25 @@ pub(crate) fn join_in(rows: Vec<Row>) -> Vec<Row> {
     use crate::workload::{pool, tasks};
     rows.into_iter()
         .map(|row| match row.id {
-            "pool/fib" => row.peer("forte", pool::forks::on_forte::bench_fib),
+            "pool/fib" => row.peer("forte", pool::forks::on_forte::bench_fib::<20>),
+            "pool/fib_narrow" => row.peer("forte", pool::forks::on_forte::bench_fib::<10>),
+            "pool/fib_wide" => row.peer("forte", pool::forks::on_forte::bench_fib::<27>),
+            "pool/join_deep" => row.peer("forte", pool::forks::on_forte::bench_chain),
             "pool/quicksort" => row.peer("forte", pool::forks::on_forte::bench_sort),
             "pool/sum" => row.peer("forte", pool::forks::on_forte::bench_sum),
-            "pool/tiny_100k" => row.peer("forte", pool::spawns::tiny_forte),
+            "pool/tiny_100k" => row.peer("forte", pool::spawns::tiny_forte::<1>),
+            "pool/tiny_from_2" => row.peer("forte", pool::spawns::tiny_forte::<2>),
+            "pool/tiny_from_4" => row.peer("forte", pool::spawns::tiny_forte::<4>),
             "pool/scope_10k" => row.peer("forte", pool::spawns::scope_forte),
             "pool/wake_idle" => row.peer("forte", pool::spawns::wake_forte),
             "tasks/spawn_await" => row.peer("forte", tasks::spawn_await::<Multi>),
             "tasks/spawn_100" => row.peer("forte", tasks::spawn_100::<Multi>),
-            "tasks/spawn_many_local" => row.peer("forte", tasks::spawn_many_local::<Multi>),
+            "tasks/spawn_many_local" => row.peer("forte", tasks::many::spawn_many_local::<Multi>),
             "tasks/spawn_many_remote_idle" => {
-                row.peer("forte", tasks::spawn_many_remote::<Multi, 0>)
+                row.peer("forte", tasks::many::spawn_many_remote::<Multi, tasks::many::Idle>)
             }
-            "tasks/tree" => row.peer("forte", tasks::tree::<Multi>),
-            "tasks/chained_spawn" => row.peer("forte", tasks::chained::<Multi>),
+            "tasks/tree" => row.peer("forte", tasks::many::tree::<Multi>),
+            "tasks/chained_spawn" => row.peer("forte", tasks::many::chained::<Multi>),
             "tasks/ping_pong" => {
                 row.peer("forte", tasks::ping_pong::<Multi, super::channels::OneshotCrate>)
             }

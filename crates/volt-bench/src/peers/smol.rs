@@ -1,5 +1,6 @@
-//! smol: async-executor on two threads, async-io, blocking.
-#![forbid(unsafe_code)]
+//! smol: async-executor, async-io, blocking.
+
+mod http;
 
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -12,11 +13,11 @@ use async_executor::Executor;
 use async_io::{Async, Timer};
 use futures_lite::{AsyncReadExt as _, AsyncWriteExt as _, FutureExt as _, StreamExt as _, future};
 
-use crate::kind::{Runtime, Sockets, Timers, WORKERS};
+use crate::kind::{Runtime, Sockets, Timers, workers};
 
 static EXECUTOR: Executor<'static> = Executor::new();
 
-/// Two worker threads, as the crate `smol` runs its global executor (`SMOL_THREADS=2`).
+/// Worker threads as the crate `smol` runs its global executor (`SMOL_THREADS`).
 pub(crate) struct Multi;
 
 /// The executor on the thread in `block_on`.
@@ -88,7 +89,7 @@ runtime!(Multi, start_workers, async_io::block_on);
 runtime!(Current, || (), |future| async_io::block_on(EXECUTOR.run(future)));
 
 fn start_workers() {
-    for _ in 0..WORKERS {
+    for _ in 0..workers() {
         std::thread::Builder::new()
             .name("smol-worker".to_owned())
             .spawn(|| async_io::block_on(EXECUTOR.run(future::pending::<()>())))

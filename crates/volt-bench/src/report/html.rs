@@ -1,8 +1,6 @@
 //! A self-contained page: bars per row, and the table. No script, no network.
 
-use super::{
-    circumstances, failures, fairness, group_title, interval, line, number, value_of, warnings,
-};
+use super::{circumstances, detail, failures, group_title, interval, line, value_of, warnings};
 use crate::record::{Contender, Record, Role, RowResult};
 use crate::stats::Verdict;
 
@@ -28,6 +26,7 @@ nav { display: flex; flex-wrap: wrap; gap: .3rem 1rem; margin: 1rem 0; } a { col
 .bar .value { text-align: right; font-variant-numeric: tabular-nums; }
 .volt i { background: var(--volt); } .volt { font-weight: 600; } .floor i { background: var(--floor); }
 .ahead { color: var(--ahead); } .even { color: var(--even); } .behind { color: var(--behind); }
+summary { margin-top: 1.2rem; font-size: 1.25rem; font-weight: bold; cursor: pointer; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--rule); text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; } th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 14rem; } th { color: var(--soft); font-weight: 500; }
@@ -66,7 +65,7 @@ pub(crate) fn render(record: &Record) -> String {
         out += "</div>\n";
     }
     push_table(&mut out, record);
-    push_fairness(&mut out, record);
+    push_details(&mut out, record);
     push_failures(&mut out, record);
     let versions: Vec<String> = record.versions.iter().map(|(n, v)| format!("{n} {v}")).collect();
     out +=
@@ -138,27 +137,19 @@ fn push_table(out: &mut String, record: &Record) {
     *out += "</table></div>\n";
 }
 
-fn push_fairness(out: &mut String, record: &Record) {
-    let rows: Vec<_> =
-        record.rows.iter().map(|row| (row, fairness(row))).filter(|(_, f)| !f.is_empty()).collect();
-    if rows.is_empty() {
-        return;
-    }
-    *out += "<h2>Fairness and tails</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th>contender</th><th>wait p50, us</th>\
-             <th>p99.9</th><th>longest</th><th>most / least served</th></tr>\n";
-    for (row, contenders) in rows {
-        for (name, [p50, p999, longest, share]) in contenders {
-            *out += &format!(
-                "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{share:.2}</td></tr>\n",
-                escape(&row.title),
-                escape(name),
-                number(p50 / 1000.0),
-                number(p999 / 1000.0),
-                number(longest / 1000.0)
-            );
+fn push_details(out: &mut String, record: &Record) {
+    for table in detail::tables(record) {
+        let head: String = table.headings.iter().map(|h| format!("<th>{h}</th>")).collect();
+        *out += &format!(
+            "<details><summary>{}</summary>\n<p>{}</p>\n<div class=\"scroll\"><table>\n<tr>{head}</tr>\n",
+            table.title, table.about
+        );
+        for line in table.lines {
+            let cells: String = line.iter().map(|c| format!("<td>{}</td>", escape(c))).collect();
+            *out += &format!("<tr>{cells}</tr>\n");
         }
+        *out += "</table></div>\n</details>\n";
     }
-    *out += "</table></div>\n";
 }
 
 fn push_failures(out: &mut String, record: &Record) {

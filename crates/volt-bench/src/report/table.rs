@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Line, circumstances, failures, fairness, group_title, line, number, warnings};
+use super::{Line, circumstances, detail, failures, group_title, line, warnings};
 use crate::record::Record;
 use crate::stats::Verdict;
 
 const HEADINGS: [&str; 7] = ["", "Volt", "Tokio", "best peer", "floor", "Volt / best peer", ""];
 
-/// The whole report as text; `colour` for a terminal.
-pub(crate) fn render(record: &Record, colour: bool) -> String {
+/// The whole report as text; `colour` for a terminal, `stats` with what Volt's scheduler did.
+pub(crate) fn render(record: &Record, colour: bool, stats: bool) -> String {
     let mut out = String::new();
     let lines: Vec<Line<'_>> = record.rows.iter().map(line).collect();
     let cells: Vec<[String; 7]> = lines.iter().map(cells).collect();
@@ -28,7 +28,7 @@ pub(crate) fn render(record: &Record, colour: bool) -> String {
             push_cells(&mut out, cells, &widths, line.verdict, colour);
         }
     }
-    push_fairness(&mut out, record);
+    push_details(&mut out, record, stats);
     let failed = failures(record);
     if !failed.is_empty() {
         push(&mut out, "\nFailed\n");
@@ -95,29 +95,28 @@ fn paint(text: &str, verdict: Verdict) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-fn push_fairness(out: &mut String, record: &Record) {
-    let rows: Vec<_> =
-        record.rows.iter().map(|row| (row, fairness(row))).filter(|(_, f)| !f.is_empty()).collect();
-    if rows.is_empty() {
-        return;
-    }
-    push(
-        out,
-        "\nFairness and tails (a separate pass): wait p50 / p99.9 / longest in us, most-served over least-served task\n",
-    );
-    for (row, contenders) in rows {
-        push(out, &format!("  {}\n", row.title));
-        for (name, [p50, p999, longest, share]) in contenders {
-            let us = |ns: f64| number(ns / 1000.0);
-            push(
-                out,
-                &format!(
-                    "    {name:<28} {:>9} {:>9} {:>9}  {share:>8.2}\n",
-                    us(p50),
-                    us(p999),
-                    us(longest)
-                ),
-            );
+fn push_details(out: &mut String, record: &Record, stats: bool) {
+    for table in detail::tables(record) {
+        if table.title == detail::SCHEDULER && !stats {
+            continue;
+        }
+        push(out, &format!("\n{}\n", table.title));
+        let mut widths: Vec<usize> = table.headings.iter().map(|h| h.len()).collect();
+        for line in &table.lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let headings: Vec<String> = table.headings.iter().map(ToString::to_string).collect();
+        for line in std::iter::once(&headings).chain(&table.lines) {
+            let mut text = String::new();
+            for (i, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+                let pad = " ".repeat(width - cell.chars().count());
+                text += "  ";
+                text += &if i < 2 { cell.clone() + &pad } else { pad + cell };
+            }
+            push(out, text.trim_end());
+            push(out, "\n");
         }
     }
 }

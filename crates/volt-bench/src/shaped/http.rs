@@ -1,6 +1,5 @@
 //! hyper on a Tokio-shaped runtime.
 
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -9,43 +8,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::rt::net::TcpStream;
 use super::runtime::Multi;
-use crate::bench::Bench;
-use crate::kind::{Runtime, Sockets};
-use crate::workload::http::{hello, measure, measure_wrk};
+use crate::kind::Http;
 
-/// Under the load generator of this crate.
-pub(crate) fn serve<const CONNECTIONS: usize>(b: &mut Bench) {
-    let (runtime, address) = start();
-    measure::<Multi, CONNECTIONS>(b, runtime, address);
-}
+impl Http for Multi {
+    type Io = Io;
 
-/// Under `wrk`.
-pub(crate) fn serve_wrk(b: &mut Bench) {
-    let (runtime, address) = start();
-    measure_wrk(b, runtime, address);
-}
-
-fn start() -> (Multi, SocketAddr) {
-    let runtime = Multi::start();
-    let (mut listener, address) = runtime.block_on(Multi::listen());
-    Multi::detach(runtime.spawn_outside(async move {
-        loop {
-            let stream = Multi::accept(&mut listener).await;
-            Multi::detach(Multi::spawn(async move {
-                let service = hyper::service::service_fn(hello);
-                let connection = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(Io(stream), service);
-                // A generator that closes its connections in the middle of a response is no
-                // failure; that responses are right is checked by ours.
-                drop(connection.await);
-            }));
-        }
-    }));
-    (runtime, address)
+    fn io(stream: TcpStream) -> Io {
+        Io(stream)
+    }
 }
 
 /// Tokio's I/O traits as hyper's.
-struct Io(TcpStream);
+pub(crate) struct Io(TcpStream);
 
 impl Read for Io {
     fn poll_read(

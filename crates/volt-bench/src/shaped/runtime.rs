@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::rt::{self, runtime, task, time};
-use crate::kind::{Runtime, Timers, WORKERS};
+use crate::kind::{Runtime, Timers, workers};
 
-/// Two workers.
+/// As many workers as the row asks for.
 pub(crate) struct Multi(runtime::Runtime);
 
 /// One thread: the one in `block_on`.
@@ -32,7 +32,9 @@ macro_rules! runtime {
             type Join<T: Send + 'static> = Join<T>;
 
             fn start() -> Self {
-                $name($builder.enable_all().build().expect("the runtime starts"))
+                let runtime = $builder.enable_all().build().expect("the runtime starts");
+                super::started(&runtime);
+                $name(runtime)
             }
 
             #[inline]
@@ -76,7 +78,7 @@ macro_rules! runtime {
     };
 }
 
-runtime!(Multi, runtime::Builder::new_multi_thread().worker_threads(WORKERS));
+runtime!(Multi, runtime::Builder::new_multi_thread().worker_threads(workers()));
 runtime!(Current, runtime::Builder::new_current_thread());
 
 impl Timers for Multi {

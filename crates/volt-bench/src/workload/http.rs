@@ -12,22 +12,29 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::{Request, Response};
 
 use crate::bench::Bench;
-use crate::kind::Runtime;
+use crate::kind::Http;
 use crate::on_tokio;
 use crate::on_volt;
+use crate::peers::smol;
 use crate::registry::Row;
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![
         Row::new("http/hello_64", "hello over 64 kept-alive connections (per request)")
             .headline()
-            .volt("volt", on_volt::http::serve::<64>)
-            .peer("tokio", on_tokio::http::serve::<64>)
+            .volt("volt", serve::<on_volt::Multi, 64>)
+            .peer("tokio", serve::<on_tokio::Multi, 64>)
+            .peer("async-io", serve::<smol::Multi, 64>)
             .floor("raw epoll", load::floor::<64>)
             .but("one thread, fixed bytes, no HTTP library"),
         Row::new("http/hello_1", "hello over one kept-alive connection (per request)")
-            .volt("volt", on_volt::http::serve::<1>)
-            .peer("tokio", on_tokio::http::serve::<1>)
+            .why(
+                "one request is under way at a time, so a round trip is two wake-ups by the kernel and the rest is \
+                 hyper's; what a scheduler can add or save is small and lies within the machine's noise",
+            )
+            .volt("volt", serve::<on_volt::Multi, 1>)
+            .peer("tokio", serve::<on_tokio::Multi, 1>)
+            .peer("async-io", serve::<smol::Multi, 1>)
             .floor("raw epoll", load::floor::<1>)
             .but("one thread, fixed bytes, no HTTP library"),
     ];
@@ -35,11 +42,32 @@ pub(crate) fn rows() -> Vec<Row> {
         rows.push(
             Row::new("http/hello_wrk", "hello under wrk -t1 -c64 (per request)")
                 .long()
-                .volt("volt", on_volt::http::serve_wrk)
-                .peer("tokio", on_tokio::http::serve_wrk),
+                .volt("volt", serve_wrk::<on_volt::Multi>)
+                .peer("tokio", serve_wrk::<on_tokio::Multi>)
+                .peer("async-io", serve_wrk::<smol::Multi>),
         );
     }
     rows
+}
+
+/// hyper's server on a runtime of its own.
+fn start<R: Http>() -> (R, SocketAddr) {
+    let runtime = R::start();
+    let (mut listener, address) = runtime.block_on(R::listen());
+    R::detach(runtime.spawn_outside(async move {
+        loop {
+            let io = R::io(R::accept(&mut listener).await);
+            R::detach(R::spawn(async move {
+                let service = hyper::service::service_fn(hello);
+                let connection =
+                    hyper::server::conn::http1::Builder::new().serve_connection(io, service);
+                // A generator that closes its connections in the middle of a response is no
+                // failure; that responses are right is checked by ours.
+                drop(connection.await);
+            }));
+        }
+    }));
+    (runtime, address)
 }
 
 fn wrk_is_here() -> bool {
@@ -48,10 +76,11 @@ fn wrk_is_here() -> bool {
 }
 
 /// Loads the server with a process of `wrk` for a second.
-pub(crate) fn measure_wrk<R: Runtime>(b: &mut Bench, runtime: R, address: SocketAddr) {
+fn serve_wrk<R: Http>(b: &mut Bench) {
     if b.rehearsal() {
         return;
     }
+    let (runtime, address) = start::<R>();
     let output = std::process::Command::new("wrk")
         .args(["-t1", "-c64", "-d1s", &format!("http://{address}/hello")])
         .output()
@@ -70,12 +99,9 @@ pub(crate) fn measure_wrk<R: Runtime>(b: &mut Bench, runtime: R, address: Socket
 /// What every server answers.
 const HELLO: &[u8] = b"Hello, World!";
 
-/// Loads the server at the address and reports the time for each request.
-pub(crate) fn measure<R: Runtime, const CONNECTIONS: usize>(
-    b: &mut Bench,
-    runtime: R,
-    address: SocketAddr,
-) {
+/// Loads the server with a thread of ours and reports the time for each request.
+fn serve<R: Http, const CONNECTIONS: usize>(b: &mut Bench) {
+    let (runtime, address) = start::<R>();
     let mut load = load::Load::connect(address, CONNECTIONS);
     b.iter_ops(CONNECTIONS as u64, |n| load.run(n));
     drop(load);
@@ -84,15 +110,13 @@ pub(crate) fn measure<R: Runtime, const CONNECTIONS: usize>(
 }
 
 /// The handler of every runtime.
-pub(crate) async fn hello(
-    request: Request<hyper::body::Incoming>,
-) -> Result<Response<Text>, Infallible> {
+async fn hello(request: Request<hyper::body::Incoming>) -> Result<Response<Text>, Infallible> {
     assert_eq!(request.uri().path(), "/hello");
     Ok(Response::new(Text(Some(Bytes::from_static(HELLO)))))
 }
 
 /// A body of one piece.
-pub(crate) struct Text(Option<Bytes>);
+struct Text(Option<Bytes>);
 
 impl Body for Text {
     type Data = Bytes;

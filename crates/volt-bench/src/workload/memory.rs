@@ -1,7 +1,10 @@
 //! Memory for each idle task, timer and connection.
 #![forbid(unsafe_code)]
 
+mod burst;
+
 use std::future::{self, Future};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::alloc;
@@ -13,7 +16,7 @@ use crate::peers::smol;
 use crate::registry::Row;
 
 pub(crate) fn rows() -> Vec<Row> {
-    vec![
+    let mut rows = vec![
         Row::new("memory/idle_task", "Heap of an idle task (8-byte future)")
             .headline()
             .long()
@@ -31,9 +34,15 @@ pub(crate) fn rows() -> Vec<Row> {
             .headline()
             .long()
             .unit("bytes", 1.0)
-            .volt("volt", sleeping_tasks::<on_volt::Multi>)
-            .peer("tokio", sleeping_tasks::<on_tokio::Multi>)
-            .peer("async-io", sleeping_tasks::<smol::Multi>),
+            .volt("volt", sleeping_tasks::<on_volt::Multi, 200>)
+            .peer("tokio", sleeping_tasks::<on_tokio::Multi, 200>)
+            .peer("async-io", sleeping_tasks::<smol::Multi, 200>),
+        Row::new("memory/sleeping_million", "Resident memory of a sleeping task, of 1,000,000")
+            .long()
+            .unit("bytes", 1.0)
+            .volt("volt", sleeping_tasks::<on_volt::Multi, 1000>)
+            .peer("tokio", sleeping_tasks::<on_tokio::Multi, 1000>)
+            .peer("async-io", sleeping_tasks::<smol::Multi, 1000>),
         Row::new(
             "memory/connection",
             "Heap of an idle TCP connection's two ends, each with its task",
@@ -43,7 +52,9 @@ pub(crate) fn rows() -> Vec<Row> {
         .volt("volt", connection::<on_volt::Multi>)
         .peer("tokio", connection::<on_tokio::Multi>)
         .peer("async-io", connection::<smol::Multi>),
-    ]
+    ];
+    rows.extend(burst::rows());
+    rows
 }
 
 /// Heap bytes that `make(i)` leaves behind, for each of `count`.
@@ -97,8 +108,11 @@ pub(crate) fn sleep<R: Timers>(b: &mut Bench) {
     });
 }
 
-pub(crate) fn sleeping_tasks<R: Timers>(b: &mut Bench) {
-    let count = if b.rehearsal() { 1_000 } else { 200_000 };
+static POLLED: AtomicU32 = AtomicU32::new(0);
+
+/// Of so many thousand tasks.
+fn sleeping_tasks<R: Timers, const THOUSANDS: u32>(b: &mut Bench) {
+    let count = if b.rehearsal() { 1_000 } else { THOUSANDS * 1_000 };
     let runtime = R::start();
     runtime.run_task(async {
         R::sleep(Duration::from_millis(1)).await;
@@ -107,10 +121,15 @@ pub(crate) fn sleeping_tasks<R: Timers>(b: &mut Bench) {
     let kept: Vec<_> = (0..count)
         .map(|_| {
             runtime.spawn_outside(async {
+                // Next in the same poll it sleeps.
+                POLLED.fetch_add(1, Ordering::Relaxed);
                 R::sleep(Duration::from_secs(3600)).await;
             })
         })
         .collect();
+    while POLLED.load(Ordering::Relaxed) < count {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     std::thread::sleep(Duration::from_millis(100));
     let handles = std::mem::size_of_val(kept.as_slice()) as u64;
     b.value(resident().saturating_sub(before + handles) as f64 / f64::from(count));

@@ -2,6 +2,9 @@
 
 mod floor;
 
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+
 use crate::bench::Bench;
 use crate::kind::Sockets;
 use crate::on_tokio;
@@ -16,7 +19,8 @@ pub(crate) fn rows() -> Vec<Row> {
             .volt("volt", tcp_ping_pong::<on_volt::Multi>)
             .peer("tokio", tcp_ping_pong::<on_tokio::Multi>)
             .peer("async-io", tcp_ping_pong::<smol::Multi>)
-            .floor("raw epoll", floor::epoll_ping_pong),
+            .floor("raw epoll", floor::epoll_ping_pong::<TcpStream>)
+            .floor("threads", floor::threads_ping_pong::<TcpStream>),
         Row::new("net/tcp_echo_64", "TCP echo, 64 connections, 1 KB (per echo)")
             .headline()
             .volt("volt", tcp_echo_64::<on_volt::Multi>)
@@ -32,12 +36,20 @@ pub(crate) fn rows() -> Vec<Row> {
             .headline()
             .volt("volt", udp_ping_pong::<on_volt::Multi>)
             .peer("tokio", udp_ping_pong::<on_tokio::Multi>)
-            .peer("async-io", udp_ping_pong::<smol::Multi>),
+            .peer("async-io", udp_ping_pong::<smol::Multi>)
+            .floor("raw epoll", floor::epoll_ping_pong::<floor::Datagrams>)
+            .floor("threads", floor::threads_ping_pong::<floor::Datagrams>),
         Row::new("net/unix_ping_pong", "Unix stream: 64 bytes there and back")
             .headline()
+            .why(
+                "almost all of a round trip is the kernel's; what differs is whether both tasks stay on one worker or \
+                 each message wakes the other one",
+            )
             .volt("volt", unix_ping_pong::<on_volt::Multi>)
             .peer("tokio", unix_ping_pong::<on_tokio::Multi>)
-            .peer("async-io", unix_ping_pong::<smol::Multi>),
+            .peer("async-io", unix_ping_pong::<smol::Multi>)
+            .floor("raw epoll", floor::epoll_ping_pong::<UnixStream>)
+            .floor("threads", floor::threads_ping_pong::<UnixStream>),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! The CPU pools: fork-join and small tasks, on two threads.
+//! The CPU pools: fork-join and small tasks.
 #![forbid(unsafe_code)]
 
 pub(crate) mod forks;
@@ -6,7 +6,7 @@ pub(crate) mod spawns;
 
 use std::sync::OnceLock;
 
-use crate::kind::WORKERS;
+use crate::kind::workers;
 use crate::registry::Row;
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -15,28 +15,35 @@ pub(crate) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Volt's pool with two threads.
-fn volt_pool() -> &'static volt_pool::ThreadPool {
+/// Volt's pool with so many threads; there is one in a process.
+fn volt_pool_of(threads: usize) -> &'static volt_pool::ThreadPool {
     static POOL: OnceLock<volt_pool::ThreadPool> = OnceLock::new();
-    POOL.get_or_init(|| {
-        volt_pool::Builder::new().threads(WORKERS).build().expect("the pool starts")
-    })
+    let pool = POOL.get_or_init(|| {
+        volt_pool::Builder::new().threads(threads).build().expect("the pool starts")
+    });
+    assert_eq!(pool.max_threads(), threads, "a second pool is asked for");
+    pool
+}
+
+/// For work from outside: the pool alone does it.
+fn volt_pool() -> &'static volt_pool::ThreadPool {
+    volt_pool_of(workers())
 }
 
 fn volt_enter<R: Send>(run: impl FnOnce() -> R + Send) -> R {
     volt_pool().install(run)
 }
 
-/// For fork-join: the caller works in place, as a guest of the pool.
+/// For fork-join: the caller works in place, as a guest of the pool, so one thread less.
 fn volt_guest<R: Send>(run: impl FnOnce() -> R + Send) -> R {
-    volt_pool().enter(run)
+    volt_pool_of(workers() - 1).enter(run)
 }
 
-/// rayon with two threads.
+/// rayon's pool.
 fn rayon_pool() -> &'static rayon::ThreadPool {
     static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
     POOL.get_or_init(|| {
-        rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build().expect("the pool starts")
+        rayon::ThreadPoolBuilder::new().num_threads(workers()).build().expect("the pool starts")
     })
 }
 
@@ -44,12 +51,12 @@ fn rayon_enter<R: Send>(run: impl FnOnce() -> R + Send) -> R {
     rayon_pool().install(run)
 }
 
-/// chili with the caller and one thread more.
+/// chili: the caller counts as one of its threads.
 fn chili_enter<R>(run: impl FnOnce(&mut chili::Scope<'_>) -> R) -> R {
     static POOL: OnceLock<chili::ThreadPool> = OnceLock::new();
     let start = || {
         chili::ThreadPool::with_config(chili::Config {
-            thread_count: std::num::NonZero::new(WORKERS),
+            thread_count: std::num::NonZero::new(workers()),
             ..Default::default()
         })
     };

@@ -1,7 +1,8 @@
 //! Channels between tasks: every message is counted and summed up.
 
 use std::future::Future;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use crate::bench::Bench;
@@ -20,7 +21,7 @@ pub(crate) fn rows() -> Vec<Row> {
 
 fn many_receivers() -> Vec<Row> {
     type Tokio = on_tokio::Multi;
-    let mpmc = |id, title| Row::new(id, title).headline();
+    let mpmc = |id, title| Row::new(id, title).headline().detail();
     vec![
         mpmc("contended/mpmc_4x4_1024", "MPMC 4 to 4, capacity 1024")
             .volt("volt", relay::<on_volt::Multi, Mpmc, 4, 4, 1024>)
@@ -60,6 +61,7 @@ fn one_receiver() -> Vec<Row> {
     vec![
         Row::new("contended/mpsc_4x1_1024", "MPSC 4 to 1, capacity 1024")
             .headline()
+            .detail()
             .volt("volt", relay::<on_volt::Multi, volt::Bounded, 4, 1, 1024>)
             .volt("volt on tokio", relay::<Tokio, volt::Bounded, 4, 1, 1024>)
             .volt("volt mpmc on tokio", relay::<Tokio, Mpmc, 4, 1, 1024>)
@@ -73,6 +75,7 @@ fn one_receiver() -> Vec<Row> {
             .but("on 5 threads instead of tasks"),
         Row::new("contended/spsc_64", "SPSC, capacity 64")
             .headline()
+            .detail()
             .volt("volt", relay::<on_volt::Multi, volt::Bounded, 1, 1, 64>)
             .volt("volt on tokio", relay::<Tokio, volt::Bounded, 1, 1, 64>)
             .volt("volt mpmc on tokio", relay::<Tokio, Mpmc, 1, 1, 64>)
@@ -126,6 +129,9 @@ pub(crate) fn relay<
     b: &mut Bench,
 ) {
     let runtime = R::start();
+    if b.detail() {
+        return relay_stamps::<R, C, SENDERS, RECEIVERS, CAPACITY>(b, &runtime);
+    }
     b.iter(|n| {
         let (tx, rx) = C::create(Some(CAPACITY));
         let receivers: Vec<_> = C::receivers(rx, RECEIVERS)
@@ -142,6 +148,55 @@ pub(crate) fn relay<
         let received = runtime.block_on(join_all(receivers));
         check(n, received.into_iter());
     });
+}
+
+/// How long a message is under way, and how evenly the senders get theirs in: each message is the
+/// moment at which it was sent.
+fn relay_stamps<
+    R: Runtime,
+    C: Channel,
+    const SENDERS: usize,
+    const RECEIVERS: usize,
+    const CAPACITY: usize,
+>(
+    b: &mut Bench,
+    runtime: &R,
+) {
+    let (tx, rx) = C::create(Some(CAPACITY));
+    let (start, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
+    let now = move || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let receive = |mut rx: C::Rx| async move {
+        let mut waits = Vec::new();
+        while let Some(sent) = C::recv(&mut rx).await {
+            waits.push(now().saturating_sub(sent));
+        }
+        waits
+    };
+    let send = |tx: C::Tx, stop: Arc<AtomicBool>| async move {
+        let mut sent = 0_u64;
+        while !stop.load(Ordering::Relaxed) {
+            assert!(C::send(&tx, now()).await, "open");
+            sent += 1;
+            if sent.is_multiple_of(64) {
+                // A sender that never finds the channel full must not keep its worker.
+                R::yield_now().await;
+            }
+        }
+        sent
+    };
+    let receivers: Vec<_> = C::receivers(rx, RECEIVERS)
+        .into_iter()
+        .map(|rx| runtime.spawn_outside(receive(rx)))
+        .collect();
+    let senders: Vec<_> =
+        (0..SENDERS).map(|_| runtime.spawn_outside(send(tx.clone(), Arc::clone(&stop)))).collect();
+    drop(tx);
+    std::thread::sleep(b.duration() * 4);
+    stop.store(true, Ordering::Relaxed);
+    let sent = runtime.block_on(join_all(senders));
+    let waits = runtime.block_on(join_all(receivers)).concat();
+    assert_eq!(waits.len() as u64, sent.iter().sum::<u64>(), "every message arrives once");
+    b.fairness(waits, &sent);
 }
 
 async fn join_all<F: Future>(joins: Vec<F>) -> Vec<F::Output> {

@@ -1,22 +1,91 @@
-//! The same with raw epoll loops, and with threads.
+//! The same with raw epoll loops, and with threads that block.
 #![forbid(unsafe_code)]
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 use crate::bench::Bench;
 use crate::epoll::Epoll;
 
+/// One end of something connected.
+pub(super) trait End: Read + Write + AsRawFd + Send + Sized + 'static {
+    fn pair() -> (Self, Self);
+    fn nonblocking(&self) -> io::Result<()>;
+}
+
+impl End for TcpStream {
+    fn pair() -> (Self, Self) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
+        let (theirs, _) = listener.accept().expect("accept");
+        for stream in [&ours, &theirs] {
+            stream.set_nodelay(true).expect("nodelay");
+        }
+        (ours, theirs)
+    }
+
+    fn nonblocking(&self) -> io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+impl End for UnixStream {
+    fn pair() -> (Self, Self) {
+        UnixStream::pair().expect("pair")
+    }
+
+    fn nonblocking(&self) -> io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+/// A connected UDP socket; each write is a datagram.
+pub(super) struct Datagrams(UdpSocket);
+
+impl Read for Datagrams {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.recv(buffer)
+    }
+}
+
+impl Write for Datagrams {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0.send(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsRawFd for Datagrams {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+impl End for Datagrams {
+    fn pair() -> (Self, Self) {
+        let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("bind"));
+        a.connect(b.local_addr().expect("bound")).expect("connect");
+        b.connect(a.local_addr().expect("bound")).expect("connect");
+        (Datagrams(a), Datagrams(b))
+    }
+
+    fn nonblocking(&self) -> io::Result<()> {
+        self.0.set_nonblocking(true)
+    }
+}
+
 /// Client and server in one loop on one thread: no scheduler, no wake-up between threads.
-pub(super) fn epoll_ping_pong(b: &mut Bench) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
-    let mut ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
-    let (mut theirs, _) = listener.accept().expect("accept");
+pub(super) fn epoll_ping_pong<E: End>(b: &mut Bench) {
+    let (mut ours, mut theirs) = E::pair();
     let epoll = Epoll::new().expect("epoll");
-    for (number, stream) in [(0, &ours), (1, &theirs)] {
-        stream.set_nodelay(true).expect("nodelay");
-        stream.set_nonblocking(true).expect("nonblocking");
-        epoll.add(stream, number).expect("add");
+    for (number, end) in [(0, &ours), (1, &theirs)] {
+        end.nonblocking().expect("nonblocking");
+        epoll.add(end, number).expect("add");
     }
     b.iter(|n| {
         let (mut done, mut buffer, mut ready) = (0, [0_u8; 64], Vec::new());
@@ -37,6 +106,28 @@ pub(super) fn epoll_ping_pong(b: &mut Bench) {
                 }
             }
         }
+    });
+}
+
+/// Two threads in blocking calls.
+pub(super) fn threads_ping_pong<E: End>(b: &mut Bench) {
+    b.iter(|n| {
+        let (mut ours, mut theirs) = E::pair();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut buffer = [0_u8; 64];
+                for _ in 0..n {
+                    theirs.read_exact(&mut buffer).expect("read");
+                    theirs.write_all(&buffer).expect("write");
+                }
+            });
+            let mut buffer = [0_u8; 64];
+            for i in 0..n {
+                ours.write_all(&super::message(i)).expect("write");
+                ours.read_exact(&mut buffer).expect("read");
+                assert_eq!(buffer, super::message(i));
+            }
+        });
     });
 }
 

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use crate::bench::Bench;
 use crate::registry::Row;
 
-/// Joins in `fib(FIB)`.
-const FIB: u64 = 20;
-const FIB_JOINS: u64 = 10_945;
-const FIB_VALUE: u64 = 6_765;
+/// Calls nested in one another, each a join with a leaf.
+const CHAIN: u64 = 1_000;
 
 const SORTED: usize = 1_000_000;
 /// Below this, a slice is sorted by the standard library.
@@ -21,10 +19,25 @@ pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new("pool/fib", "fib(20) by join (per join)")
             .headline()
-            .volt("volt", on_volt::bench_fib)
-            .peer("rayon", on_rayon::bench_fib)
-            .peer("chili", on_chili::bench_fib)
-            .floor("sequential", sequential::bench_fib),
+            .volt("volt", on_volt::bench_fib::<20>)
+            .peer("rayon", on_rayon::bench_fib::<20>)
+            .peer("chili", on_chili::bench_fib::<20>)
+            .floor("sequential", sequential::bench_fib::<20>),
+        Row::new("pool/fib_narrow", "fib(10) by join, with entering the pool (per join)")
+            .volt("volt", on_volt::bench_fib::<10>)
+            .peer("rayon", on_rayon::bench_fib::<10>)
+            .peer("chili", on_chili::bench_fib::<10>)
+            .floor("sequential", sequential::bench_fib::<10>),
+        Row::new("pool/fib_wide", "fib(27) by join (per join)")
+            .volt("volt", on_volt::bench_fib::<27>)
+            .peer("rayon", on_rayon::bench_fib::<27>)
+            .peer("chili", on_chili::bench_fib::<27>)
+            .floor("sequential", sequential::bench_fib::<27>),
+        Row::new("pool/join_deep", "1,000 joins inside one another (per join)")
+            .volt("volt", on_volt::bench_chain)
+            .peer("rayon", on_rayon::bench_chain)
+            .peer("chili", on_chili::bench_chain)
+            .floor("sequential", sequential::bench_chain),
         Row::new("pool/quicksort", "Quicksort of 1 M (per element)")
             .headline()
             .volt("volt", on_volt::bench_sort)
@@ -45,7 +58,9 @@ pub(super) fn rows() -> Vec<Row> {
 macro_rules! fork_join {
     ($name:ident, $join:path, [$($context:ident: $type:ty)?], $enter:path) => {
         pub(crate) mod $name {
-            use super::{Bench, SORT_LEAF, SUM_LEAF, add, fib_with, partition, sort_with, sum_with};
+            use super::{
+                Bench, SORT_LEAF, SUM_LEAF, add, chain_with, fib_with, partition, sort_with, sum_with,
+            };
 
             fn fib($($context: $type,)? n: u64) -> u64 {
                 if n < 2 {
@@ -57,6 +72,21 @@ macro_rules! fork_join {
                     |$($context)?| fib($($context,)? n - 2),
                 );
                 a + b
+            }
+
+            fn chain($($context: $type,)? left: u64) -> u64 {
+                if left == 0 {
+                    return 0;
+                }
+                let (below, here) = $join(
+                    $($context,)?
+                    |$($context)?| chain($($context,)? left - 1),
+                    |$($context)?| {
+                        $(let _ = $context;)?
+                        std::hint::black_box(1)
+                    },
+                );
+                below + here
             }
 
             fn sort($($context: $type,)? values: &mut [u32]) {
@@ -85,8 +115,12 @@ macro_rules! fork_join {
                 a + b
             }
 
-            pub(crate) fn bench_fib(b: &mut Bench) {
-                fib_with(b, |n| $enter(|$($context)?| fib($($context,)? n)));
+            pub(crate) fn bench_chain(b: &mut Bench) {
+                chain_with(b, |n| $enter(|$($context)?| chain($($context,)? n)));
+            }
+
+            pub(crate) fn bench_fib<const N: u64>(b: &mut Bench) {
+                fib_with(b, N, |n| $enter(|$($context)?| fib($($context,)? n)));
             }
 
             pub(crate) fn bench_sort(b: &mut Bench) {
@@ -112,10 +146,21 @@ fork_join!(
 );
 fork_join!(sequential, super::super::one_after_the_other, [], super::super::stay);
 
-fn fib_with(b: &mut Bench, mut fib: impl FnMut(u64) -> u64) {
-    b.iter_ops(FIB_JOINS, |n| {
+fn fib_with(b: &mut Bench, index: u64, mut fib: impl FnMut(u64) -> u64) {
+    let (value, next) = (0..index).fold((0, 1), |(a, b), _| (b, a + b));
+    // Each call above the leaves joins two.
+    let joins = next - 1;
+    b.iter_ops(joins, |n| {
         for _ in 0..n {
-            assert_eq!(fib(std::hint::black_box(FIB)), FIB_VALUE);
+            assert_eq!(fib(std::hint::black_box(index)), value);
+        }
+    });
+}
+
+fn chain_with(b: &mut Bench, mut chain: impl FnMut(u64) -> u64) {
+    b.iter_ops(CHAIN, |n| {
+        for _ in 0..n {
+            assert_eq!(chain(std::hint::black_box(CHAIN)), CHAIN);
         }
     });
 }

@@ -14,8 +14,8 @@ pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new("pool/tiny_100k", "100,000 tiny tasks from one outside thread (per task)")
             .headline()
-            .volt("volt", tiny_volt)
-            .peer("rayon", tiny_rayon)
+            .volt("volt", tiny_volt::<1>)
+            .peer("rayon", tiny_rayon::<1>)
             .floor("sequential", |b| {
                 b.iter_ops(TINY, |n| {
                     for _ in 0..n {
@@ -27,6 +27,12 @@ pub(super) fn rows() -> Vec<Row> {
                     }
                 });
             }),
+        Row::new("pool/tiny_from_2", "100,000 tiny tasks from 2 outside threads (per task)")
+            .volt("volt", tiny_volt::<2>)
+            .peer("rayon", tiny_rayon::<2>),
+        Row::new("pool/tiny_from_4", "100,000 tiny tasks from 4 outside threads (per task)")
+            .volt("volt", tiny_volt::<4>)
+            .peer("rayon", tiny_rayon::<4>),
         Row::new("pool/scope_10k", "A scope with 10,000 spawns (per spawn)")
             .headline()
             .volt("volt", scope_volt)
@@ -42,6 +48,7 @@ pub(super) fn rows() -> Vec<Row> {
             }),
         Row::new("pool/wake_idle", "Wake an idle pool, run, return")
             .headline()
+            .detail()
             .volt("volt", |b| wake_with(b, |i| super::volt_enter(move || i + 1)))
             .peer("rayon", |b| wake_with(b, |i| super::rayon_enter(move || i + 1)))
             .floor("two threads", wake_thread),
@@ -53,51 +60,53 @@ fn count(done: &AtomicU64) {
 }
 
 /// Counts up to a number, then wakes the thread that waits for it.
-pub(crate) struct Tally {
+struct Tally {
     done: AtomicU64,
     all: u64,
     waiter: std::thread::Thread,
 }
 
 impl Tally {
-    pub(crate) fn new(all: u64) -> Arc<Self> {
+    fn new(all: u64) -> Arc<Self> {
         Arc::new(Tally { done: AtomicU64::new(0), all, waiter: std::thread::current() })
     }
 
-    pub(crate) fn count(&self) {
+    fn count(&self) {
         if self.done.fetch_add(1, Ordering::AcqRel) + 1 == self.all {
             self.waiter.unpark();
         }
     }
 
-    pub(crate) fn wait(&self) {
+    fn wait(&self) {
         while self.done.load(Ordering::Acquire) < self.all {
             std::thread::park();
         }
     }
 }
 
-/// `spawn(tally)` makes the pool count once.
-pub(crate) fn tiny_with(b: &mut Bench, mut spawn: impl FnMut(Arc<Tally>)) {
+/// `spawn(tally)` makes the pool count once; `FROM` threads share the calls.
+fn tiny_with<const FROM: u64>(b: &mut Bench, spawn: impl Fn(Arc<Tally>) + Sync) {
     b.iter_ops(TINY, |n| {
         for _ in 0..n {
             let tally = Tally::new(TINY);
-            for _ in 0..TINY {
-                spawn(Arc::clone(&tally));
-            }
+            let share = || (0..TINY / FROM).for_each(|_| spawn(Arc::clone(&tally)));
+            std::thread::scope(|scope| {
+                (1..FROM).for_each(|_| drop(scope.spawn(share)));
+                share();
+            });
             tally.wait();
         }
     });
 }
 
-fn tiny_volt(b: &mut Bench) {
+fn tiny_volt<const FROM: u64>(b: &mut Bench) {
     let pool = super::volt_pool();
-    tiny_with(b, |tally| pool.spawn(move || tally.count()));
+    tiny_with::<FROM>(b, |tally| pool.spawn(move || tally.count()));
 }
 
-fn tiny_rayon(b: &mut Bench) {
+fn tiny_rayon<const FROM: u64>(b: &mut Bench) {
     let pool = super::rayon_pool();
-    tiny_with(b, |tally| pool.spawn(move || tally.count()));
+    tiny_with::<FROM>(b, |tally| pool.spawn(move || tally.count()));
 }
 
 /// `scope(done)` counts `SCOPED` times from a scope's tasks.
@@ -111,8 +120,9 @@ pub(crate) fn scope_with(b: &mut Bench, mut scope: impl FnMut(&AtomicU64, u64)) 
     });
 }
 
+/// The caller takes part, as a guest, so one thread less.
 fn scope_volt(b: &mut Bench) {
-    let pool = super::volt_pool();
+    let pool = super::volt_pool_of(crate::kind::workers() - 1);
     scope_with(b, |done, spawns| {
         pool.scope(|scope| {
             for _ in 0..spawns {
@@ -134,9 +144,9 @@ fn scope_rayon(b: &mut Bench) {
 }
 
 #[cfg(feature = "forte")]
-pub(crate) fn tiny_forte(b: &mut Bench) {
+pub(crate) fn tiny_forte<const FROM: u64>(b: &mut Bench) {
     let pool = crate::peers::forte::whole_pool();
-    tiny_with(b, |tally| pool.spawn(move |_: &forte::Worker| tally.count()));
+    tiny_with::<FROM>(b, |tally| pool.spawn(move |_: &forte::Worker| tally.count()));
 }
 
 #[cfg(feature = "forte")]
@@ -160,16 +170,18 @@ pub(crate) fn wake_forte(b: &mut Bench) {
 
 /// Lets the pool fall asleep, then times one call.
 pub(crate) fn wake_with(b: &mut Bench, mut call: impl FnMut(u64) -> u64) {
-    b.iter_timed(1, |n| {
-        let mut spent = Duration::ZERO;
-        for i in 0..n {
-            std::thread::sleep(Duration::from_micros(300));
-            let start = Instant::now();
-            assert_eq!(call(i), i + 1);
-            spent += start.elapsed();
-        }
-        spent
-    });
+    let mut once = |i| {
+        std::thread::sleep(Duration::from_micros(300));
+        let start = Instant::now();
+        assert_eq!(call(i), i + 1);
+        start.elapsed()
+    };
+    if b.detail() {
+        let waits = (0..500).map(|i| u64::try_from(once(i).as_nanos()).unwrap_or(u64::MAX));
+        b.waits(waits.collect());
+        return;
+    }
+    b.iter_timed(1, |n| (0..n).map(&mut once).sum());
 }
 
 fn wake_thread(b: &mut Bench) {
