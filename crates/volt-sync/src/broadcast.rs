@@ -29,8 +29,9 @@
 //!
 //! # Cloning
 //! Receivers of one value clone it one after the other, so that `T` need not be `Sync`; those who
-//! meet wait for each other (spinning), and so does a sender that overwrites just that value. Keep
-//! `Clone` short, as for an `Arc`; it must not use the same channel.
+//! meet wait for each other, and so does a sender that overwrites just that value: spinning at first,
+//! then giving the processor away. Nobody else waits for a clone. Keep `Clone` short, as for an
+//! `Arc`; it must not use the same channel.
 
 mod receiver;
 mod ring;

@@ -42,6 +42,7 @@ mod cache_padded;
 mod channel;
 mod error;
 mod event;
+mod first_panic;
 mod held;
 mod linked_list;
 mod mutex;

@@ -62,6 +62,7 @@ use crate::channel::Nothing;
 use crate::channel::bounded::Bounded;
 pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::handles::Handles;
+pub use crate::channel::ring::MAX_CAPACITY;
 use crate::channel::unbounded::Unbounded;
 use crate::channel::waiter::Waiter;
 use crate::primitive::Arc;
@@ -69,7 +70,7 @@ use crate::primitive::Arc;
 /// Creates a channel that holds at most `capacity` messages.
 ///
 /// # Panics
-/// If `capacity` is zero, or above 67,108,863 (2^26 - 1).
+/// If `capacity` is zero, or above [`MAX_CAPACITY`] (67,108,863).
 ///
 /// ```
 /// let (tx, rx) = volt_sync::mpmc::bounded(1);
@@ -77,7 +78,13 @@ use crate::primitive::Arc;
 /// assert!(tx.try_send("b").is_err());
 /// assert_eq!(rx.try_recv(), Ok("a"));
 /// ```
+#[track_caller]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(capacity > 0, "mpmc bounded channel requires capacity > 0");
+    assert!(
+        capacity <= MAX_CAPACITY,
+        "mpmc bounded channel requires capacity <= {MAX_CAPACITY}, but it is {capacity}"
+    );
     Channel::handles(Flavor::Bounded(Bounded::new(capacity)))
 }
 

@@ -57,6 +57,7 @@ pub use self::receiver::Receiver;
 pub use self::unbounded::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
+pub use crate::channel::ring::MAX_CAPACITY;
 
 #[cfg(all(test, volt_loom))]
 mod model;

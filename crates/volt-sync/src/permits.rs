@@ -37,11 +37,15 @@
 //! 4. Permits are taken from a word with QUEUED only by the holder of LOCKED, for waiters, and by
 //!    `claim`, where waiters get none.
 //! 5. A waiter that was granted permits and is dropped before it saw them gives them back (S4).
+//! 6. A release that would bring more than MAX permits panics, and adds none. Only if it brings few
+//!    and read less than MAX / 2 does it add without a look at the sum. The counter can wrap then if
+//!    others, between its two instructions, bring more than MAX / 4 at once: it sees that, takes its
+//!    permits out again, and serves those who found too few in between.
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
 //! | [PM1] | `Permits::release` | `Permits::try_acquire` | what the permits protect | `permits::model` |
-//! | [PM2] | `Permits::release_queued`, `Permits::release` | `Permits::serve`, on to [WN1] | what the permits protect | `permits::model` |
+//! | [PM2] | `Permits::release_slow`, `Permits::release` | `Permits::serve`, on to [WN1] | what the permits protect | `permits::model` |
 //! | [PM3] | `Permits::serve`, the unlock | `Permits::lock`, `Permits::serve` | the list | `permits::model` |
 //! | [PM4] | `Permits::close`  | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
 //!
@@ -56,9 +60,10 @@
 //! cancel 2; re-poll 0. Memory: 3 words; a waiter is 6 words inside its future.
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::first_panic::FirstPanic;
 use crate::linked_list::LinkedList;
 use crate::primitive::{AtomicUsize, UnsafeCell, hint, spin};
 use crate::waiter::Waiter;
@@ -178,27 +183,37 @@ impl Permits {
         if n == 0 {
             return;
         }
-        // ORD relaxed: a guess, which the operations below verify.
-        if Word::from_bits(self.word.load(Relaxed)).is_queued() {
-            return self.release_queued(n);
+        // ORD relaxed: a guess, which the operations below verify; for the sum see invariant 6.
+        if !Word::from_bits(self.word.load(Relaxed)).is_easy_to_add(n) {
+            return self.release_slow(n);
         }
         let deposit = Word::new(n).bits();
         // ORD[PM1] release: the next to take these permits sees what was done with them. The same
         // ORD[PM2] release: if a waiter comes first and is served from them.
         let before = self.word.fetch_add(deposit, Release);
         if before.checked_add(deposit).is_none() {
-            // ORD relaxed: nothing was handed over.
-            self.word.fetch_sub(deposit, Relaxed);
-            overflow();
+            self.undo(deposit);
         }
         if Word::from_bits(before).is_queued() {
-            self.release_queued(0);
+            self.release_slow(0);
         }
     }
 
-    /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does.
+    /// Takes a deposit out again that was too much (invariant 6).
     #[cold]
-    fn release_queued(&self, n: usize) {
+    fn undo(&self, deposit: usize) -> ! {
+        // ORD relaxed: nothing was handed over.
+        self.word.fetch_sub(deposit, Relaxed);
+        self.release_slow(0);
+        overflow();
+    }
+
+    /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does.
+    ///
+    /// # Panics
+    /// If there would be more than [`MAX`](Self::MAX); nothing was added then.
+    #[cold]
+    fn release_slow(&self, n: usize) {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
         loop {
@@ -324,19 +339,17 @@ impl Permits {
     /// If a waker does, after all others have been woken.
     #[cold]
     fn serve(&self) {
-        let mut panic = None;
+        let mut panic = FirstPanic::new();
         loop {
             let mut wakers = WakeList::new();
             let again = self.serve_round(&mut wakers);
-            panic = panic.or(wakers.wake_all_caught());
+            wakers.wake_all_into(&mut panic);
             // Whoever has taken the lock meanwhile serves the rest on its way out.
             if !again || !self.try_lock_queued() {
                 break;
             }
         }
-        if let Some(payload) = panic {
-            resume_unwind(payload);
-        }
+        panic.resume();
     }
 
     /// Holding the lock: completes waiters until `wakers` is full, and unlocks. True if it was full.

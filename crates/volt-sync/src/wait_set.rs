@@ -32,9 +32,10 @@
 //! Cost: a locked operation is one RMW and a store. Memory: five words and the owner's data.
 
 use std::mem::MaybeUninit;
-use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
+use crate::first_panic::FirstPanic;
 use crate::linked_list::LinkedList;
 use crate::primitive::{AtomicUsize, UnsafeCell, spin};
 use crate::waiter::Waiter;
@@ -212,14 +213,13 @@ impl<E> WaitSet<E> {
     /// # Panics
     /// If a waker does, after all others have been woken.
     pub(crate) fn wake(&self, mut wakers: WakeList, mut more: bool) {
-        let mut panic = wakers.wake_all_caught();
+        let mut panic = FirstPanic::new();
+        wakers.wake_all_into(&mut panic);
         while more {
             more = self.locked(|_, lists| lists.complete_stale(&mut wakers));
-            panic = panic.or(wakers.wake_all_caught());
+            wakers.wake_all_into(&mut panic);
         }
-        if let Some(payload) = panic {
-            resume_unwind(payload);
-        }
+        panic.resume();
     }
 }
 

@@ -3,10 +3,10 @@
 //! Purpose: no waker (user code) runs while a lock of Volt is held, and collecting them allocates
 //! nothing.
 
-use std::any::Any;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
+
+use crate::first_panic::FirstPanic;
 
 const CAPACITY: usize = if cfg!(volt_loom) { 2 } else { 16 };
 
@@ -52,26 +52,20 @@ impl WakeList {
     /// If a waker panics, with the first such panic, after all the others have been woken.
     #[inline]
     pub fn wake_all(&mut self) {
-        if let Some(payload) = self.wake_all_caught() {
-            resume_unwind(payload);
-        }
+        let mut panic = FirstPanic::new();
+        self.wake_all_into(&mut panic);
+        panic.resume();
     }
 
-    /// As [`wake_all`](Self::wake_all), but returns what the first panic carried, for callers that
-    /// have more to do before they pass it on.
-    #[must_use]
-    pub fn wake_all_caught(&mut self) -> Option<Box<dyn Any + Send>> {
-        let mut panic = None;
+    /// As [`wake_all`](Self::wake_all), for callers that have more to do before a panic goes on.
+    pub(crate) fn wake_all_into(&mut self, panic: &mut FirstPanic) {
         let len = std::mem::take(&mut self.len);
         for slot in &self.wakers[..len] {
             // SAFETY: `slot` is below the old `len`, so it is initialised, and with `len` now 0
             // nobody reads it again.
             let waker = unsafe { slot.assume_init_read() };
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                panic.get_or_insert(payload);
-            }
+            panic.catch(|| waker.wake());
         }
-        panic
     }
 }
 
@@ -93,5 +87,44 @@ impl Drop for WakeList {
 impl std::fmt::Debug for WakeList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WakeList").field("len", &self.len).finish()
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake;
+
+    use super::WakeList;
+
+    /// What the panic carries panics when it is dropped.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a payload that panics");
+        }
+    }
+
+    struct Panics(AtomicUsize);
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+            panic_any(Bomb);
+        }
+    }
+
+    /// The payloads of all but the first panic are dropped on the way.
+    #[test]
+    fn payloads_that_panic_in_drop_keep_nobody_from_being_woken() {
+        let woken = Arc::new(Panics(AtomicUsize::new(0)));
+        let mut wakers = WakeList::new();
+        (0..5).for_each(|_| wakers.push(woken.clone().into()));
+        let payload = catch_unwind(AssertUnwindSafe(|| wakers.wake_all())).unwrap_err();
+        assert_eq!(woken.0.load(Relaxed), 5);
+        std::mem::forget(payload.downcast::<Bomb>().unwrap());
     }
 }

@@ -27,11 +27,12 @@
 //!
 //! | Edge  | Release side                  | Acquire side                 | Carries                 | Model              |
 //! |-------|-------------------------------|------------------------------|-------------------------|--------------------|
-//! | [BR1] | `Ring::write`, `Taken`'s drop | `Ring::take`, `Ring::write`  | the slot's value        | `broadcast::model` |
+//! | [BR1] | `Ring::publish`, `Taken`'s drop | `Ring::take`, `empty`      | the slot's value        | `broadcast::model` |
 //! | [BR2] | `TailGuard`'s drop            | `Ring::lock`                 | the tail                | `broadcast::model` |
 //!
 //! Progress: no operation waits but for the tail's lock (a few instructions, no user code) and, in a
-//! slot, for one that clones the same value.
+//! slot, for one that clones the same value. A sender waits there without the tail's lock, so that a
+//! long clone delays nobody but those who need that slot.
 
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -117,14 +118,34 @@ impl<T> Ring<T> {
         TailGuard { lock: &self.tail }
     }
 
-    /// Publishes `value` at the tail. Returns the value that it overwrites, if somebody has not got
-    /// that yet.
-    pub(super) fn write(&self, tail: &mut TailGuard<'_>, value: T) -> Option<T> {
+    /// Publishes `value` at the tail, or gives it back if there is no receiver. Returns how many there
+    /// are, and the value that it overwrites, if somebody has not got that yet.
+    pub(super) fn write(&self, value: T) -> Result<(u64, Option<T>), T> {
+        let mut tail = self.lock();
+        loop {
+            if tail.receivers == 0 {
+                return Err(value);
+            }
+            let slot = self.slot(tail.position);
+            if let Ok(old) = empty(slot) {
+                Self::publish(&mut tail, slot, value);
+                return Ok((tail.receivers, old));
+            }
+            // A receiver is cloning, which is user code: nobody else need wait for that.
+            drop(tail);
+            let mut attempt = 0;
+            // ORD relaxed: a hint; looked at again under the lock.
+            while slot.users.load(Relaxed) & BUSY != 0 {
+                spin(attempt);
+                attempt = attempt.saturating_add(1);
+            }
+            tail = self.lock();
+        }
+    }
+
+    /// Fills the slot of the tail's position, which is empty, and moves the tail.
+    fn publish(tail: &mut TailGuard<'_>, slot: &Slot<T>, value: T) {
         let position = tail.position;
-        let slot = self.slot(position);
-        // ORD[BR1] acquire: a 0 is the last receiver's leave; the slot is ours (invariant 3).
-        let idle = slot.users.load(Acquire) == 0;
-        let old = if idle { None } else { self.overwrite(slot) };
         // SAFETY: the slot is ours alone, and its value was taken out (invariants 3, 4).
         slot.value.with_mut(|cell| unsafe { (*cell).write(value) });
         // ORD relaxed: a hint for receivers; they look again when they hold the slot.
@@ -132,20 +153,6 @@ impl<T> Ring<T> {
         // ORD[BR1] release: publishes the value and its position.
         slot.users.store(tail.receivers, Release);
         tail.position = position.wrapping_add(1);
-        old
-    }
-
-    /// Takes a slot whose value not everybody has got, and the value out of it.
-    #[cold]
-    fn overwrite(&self, slot: &Slot<T>) -> Option<T> {
-        if acquire(&slot.users).is_none() {
-            // Received meanwhile.
-            // ORD[BR1] acquire: the last receiver's leave, which `acquire` saw only relaxed.
-            slot.users.load(Acquire);
-            return None;
-        }
-        // SAFETY: we hold the slot, and `remaining` is not 0 (invariant 4).
-        Some(slot.value.with(|cell| unsafe { cell.cast::<T>().read() }))
     }
 
     /// Holds the slot of `position`, if it is there: published, and not yet overwritten.
@@ -167,6 +174,32 @@ impl<T> Ring<T> {
         // ORD relaxed: a number for `len`, outdated when it is returned.
         self.slot(position).users.load(Relaxed) != 0
     }
+}
+
+/// Makes the slot of the tail's position the caller's, who holds the tail's lock, and takes the value
+/// out that somebody has not got yet. `Err` if a receiver holds the slot.
+#[inline]
+fn empty<T>(slot: &Slot<T>) -> Result<Option<T>, ()> {
+    // ORD[BR1] acquire: a 0 is the last receiver's leave; the slot is ours (invariant 3).
+    let users = slot.users.load(Acquire);
+    if users == 0 { Ok(None) } else { overwrite(slot, users) }
+}
+
+/// As [`empty`], for a slot whose value not everybody has got.
+#[cold]
+fn overwrite<T>(slot: &Slot<T>, mut users: u64) -> Result<Option<T>, ()> {
+    while users & BUSY == 0 {
+        if users == 0 {
+            return Ok(None);
+        }
+        // ORD[BR1] acquire: the last receiver has left the value; a failure may find it gone (0).
+        match slot.users.compare_exchange_weak(users, users | BUSY, Acquire, Acquire) {
+            // SAFETY: we hold the slot, and `remaining` is not 0 (invariant 4).
+            Ok(_) => return Ok(Some(slot.value.with(|cell| unsafe { cell.cast::<T>().read() }))),
+            Err(changed) => users = changed,
+        }
+    }
+    Err(())
 }
 
 /// Makes a slot BUSY and returns its `remaining`. `None` if that is 0.

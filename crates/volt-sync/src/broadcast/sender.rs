@@ -75,7 +75,9 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends `value` to every receiver. Never waits for them; returns how many there are.
+    /// Sends `value` to every receiver; returns how many there are. Never waits for them to receive.
+    /// If the value that it overwrites is just being cloned, it waits for the end of that
+    /// [`Clone`](super#cloning).
     ///
     /// # Errors
     /// Returns the value if there is no receiver. A later [`subscribe`](Self::subscribe) makes the
@@ -88,13 +90,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send(2).unwrap_err().0, 2);
     /// ```
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
-        let mut tail = self.shared.ring.lock();
-        let receivers = tail.receivers;
-        if receivers == 0 {
-            return Err(SendError(value));
-        }
-        let overwritten = self.shared.ring.write(&mut tail, value);
-        drop(tail);
+        let (receivers, overwritten) = self.shared.ring.write(value).map_err(SendError)?;
         // A receiver listens and then looks under the tail's lock. Its lock comes either before ours,
         // then we see it listening, or after, then it sees the value.
         self.shared.arrived.notify_if_waiting();

@@ -3,14 +3,16 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
 use crate::coop;
+use crate::primitive::thread;
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
@@ -129,6 +131,73 @@ fn a_panicking_clone_leaves_the_slot_usable() {
         tx.send(Panics(false)).unwrap();
     }
     assert!(matches!(first.try_recv(), Err(TryRecvError::Lagged(2))));
+}
+
+/// A sender that has to wait for a clone once held the lock of the whole channel meanwhile.
+#[test]
+fn a_long_clone_delays_only_the_sender_that_needs_its_place() {
+    #[derive(Default)]
+    struct Gate {
+        begun: AtomicBool,
+        may_end: AtomicBool,
+    }
+    struct Slow(Option<Arc<Gate>>);
+    impl Clone for Slow {
+        fn clone(&self) -> Self {
+            if let Some(gate) = &self.0 {
+                gate.begun.store(true, SeqCst);
+                wait_for(&gate.may_end);
+            }
+            Self(None)
+        }
+    }
+    let gate = Arc::new(Gate::default());
+    let (tx, mut rx) = channel(1);
+    let other = tx.subscribe();
+    assert!(tx.send(Slow(Some(gate.clone()))).is_ok());
+    let receiver = spawn(move || {
+        assert!(rx.try_recv().is_ok());
+        rx
+    });
+    assert!(wait_for(&gate.begun));
+    let sender = {
+        let tx = tx.clone();
+        spawn(move || tx.send(Slow(None)).is_ok())
+    };
+    // The sender comes to the place, and waits.
+    thread::sleep(Duration::from_millis(50));
+    let passed = Arc::new(AtomicBool::new(false));
+    let bystander = {
+        let passed = passed.clone();
+        spawn(move || {
+            assert_eq!(tx.receiver_count(), 2);
+            drop(tx.subscribe());
+            passed.store(true, SeqCst);
+        })
+    };
+    let free = wait_for(&passed);
+    gate.may_end.store(true, SeqCst);
+    assert!(free, "somebody else waits for the clone");
+    assert!(sender.join().unwrap());
+    bystander.join().unwrap();
+    drop(receiver.join().unwrap());
+    assert_eq!(other.len(), 2);
+}
+
+fn spawn<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().spawn(f).unwrap()
+}
+
+/// False if it takes longer than anything should.
+fn wait_for(flag: &AtomicBool) -> bool {
+    let begin = crate::primitive::now();
+    while !flag.load(SeqCst) {
+        if begin.elapsed() > Duration::from_secs(30) {
+            return false;
+        }
+        thread::yield_now();
+    }
+    true
 }
 
 #[test]

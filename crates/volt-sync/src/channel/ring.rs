@@ -66,8 +66,13 @@ const RESERVED: u64 = ONE - RESERVED_ONE;
 const LOW: u64 = ONE - 1;
 const PUBLISHED: u64 = 1;
 
-/// The largest capacity: as many permits as `reserved` can count.
-pub(crate) const MAX_CAPACITY: usize = (1 << 26) - 1;
+/// The largest capacity of a bounded channel: 67,108,863 (2^26 - 1).
+///
+/// All of a channel's places can be reserved at once, and the count of the reserved ones shares a
+/// word with the position of the next message. (Tokio's limit is `Semaphore::MAX_PERMITS`.) A
+/// channel of this size takes half a gigabyte of addresses and more; one that is never full is
+/// better made unbounded.
+pub const MAX_CAPACITY: usize = (1 << 26) - 1;
 
 /// A copy of the tail's word.
 #[derive(Clone, Copy, PartialEq, Eq)]

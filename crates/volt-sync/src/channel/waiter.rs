@@ -35,13 +35,13 @@
 
 use std::marker::PhantomPinned;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::Waker;
 
 use super::lock::SpinLock;
+use crate::first_panic::FirstPanic;
 use crate::linked_list::{Link, LinkedList, Pointers};
 use crate::primitive::{AtomicU8, UnsafeCell};
 use crate::wake_list::WakeList;
@@ -318,20 +318,16 @@ impl Queue {
 /// # Panics
 /// If a waker panics, with the first such panic, after all the others have been woken.
 pub(crate) fn wake_in_rounds(mut round: impl FnMut(&mut WakeList) -> bool) {
-    let mut panic = None;
+    let mut panic = FirstPanic::new();
     loop {
         let mut wakes = WakeList::new();
         let more = round(&mut wakes);
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wakes.wake_all())) {
-            panic.get_or_insert(payload);
-        }
+        wakes.wake_all_into(&mut panic);
         if !more {
             break;
         }
     }
-    if let Some(payload) = panic {
-        resume_unwind(payload);
-    }
+    panic.resume();
 }
 
 #[cfg(all(test, volt_loom))]

@@ -239,6 +239,18 @@ fn each_success_takes_a_unit_of_the_budget_and_without_one_all_wait() {
 }
 
 #[test]
+#[should_panic(expected = "mpmc bounded channel requires capacity > 0")]
+fn a_capacity_of_zero_panics() {
+    bounded::<()>(0);
+}
+
+#[test]
+#[should_panic(expected = "requires capacity <= 67108863, but it is 67108864")]
+fn a_capacity_above_the_maximum_panics() {
+    bounded::<()>(super::MAX_CAPACITY + 1);
+}
+
+#[test]
 fn a_panicking_waker_reaches_the_caller_after_all_were_woken_and_nothing_is_stuck() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     let (tx, rx) = bounded::<u8>(1);

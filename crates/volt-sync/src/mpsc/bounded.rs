@@ -10,6 +10,7 @@ use super::{OwnedPermit, Permit, PermitIterator, Receiver};
 use crate::block_on::block_on;
 use crate::channel::bounded::Bounded;
 use crate::channel::handles::Handles;
+use crate::channel::ring::MAX_CAPACITY;
 use crate::channel::waiter::Waiter;
 use crate::primitive::Arc;
 
@@ -23,15 +24,20 @@ pub(super) struct Shared<T> {
 /// Creates a channel that holds at most `buffer` messages.
 ///
 /// # Panics
-/// If `buffer` is zero, or above 67,108,863 (2^26 - 1).
+/// If `buffer` is zero, or above [`MAX_CAPACITY`](super::MAX_CAPACITY) (67,108,863).
 ///
 /// ```
 /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
 /// tx.try_send(1).unwrap();
 /// assert_eq!(rx.try_recv(), Ok(1));
 /// ```
+#[track_caller]
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
     assert!(buffer > 0, "mpsc bounded channel requires buffer > 0");
+    assert!(
+        buffer <= MAX_CAPACITY,
+        "mpsc bounded channel requires buffer <= {MAX_CAPACITY}, but it is {buffer}"
+    );
     let shared = Arc::new(Shared {
         channel: Bounded::new(buffer),
         senders: Handles::new(1),

@@ -39,6 +39,12 @@ fn a_buffer_of_zero_panics() {
 }
 
 #[test]
+#[should_panic(expected = "requires buffer <= 67108863, but it is 67108864")]
+fn a_buffer_above_the_maximum_panics() {
+    channel::<()>(super::MAX_CAPACITY + 1);
+}
+
+#[test]
 fn a_send_dropped_at_any_point_gives_its_place_back() {
     let value = Rc::new(());
     drop_at_every_await(

@@ -335,29 +335,39 @@ impl<T> Inner<T> {
 
     /// Closes the channel: a value that is not there yet will be refused.
     pub(super) fn close(&self) {
-        self.close_with(CLOSED);
+        // SAFETY: alive as long as the reference, since the bits are without GONE.
+        unsafe { Self::close_with(NonNull::from(self), CLOSED) };
     }
 
     /// Sets `bits`, which include CLOSED, and wakes the sender. Does nothing after COMPLETE and
     /// returns false then.
-    fn close_with(&self, bits: u8) -> bool {
+    ///
+    /// Takes a pointer, since a reference among the arguments would have to stay valid until the
+    /// return, and after GONE the sender may free the memory before that.
+    ///
+    /// # Safety
+    /// 1. `this` is alive, and the caller is the receiver.
+    /// 2. If the result is true and `bits` include GONE, the receiver does not use `this` any more.
+    unsafe fn close_with(this: NonNull<Self>, bits: u8) -> bool {
+        // SAFETY: alive (obligation 1), and not used after the exchange that sets GONE.
+        let inner = unsafe { this.as_ref() };
         let mut waker = None;
         // ORD relaxed: the exchanges below decide.
-        let mut state = self.state.load(Relaxed);
+        let mut state = inner.state.load(Relaxed);
         let open = loop {
             if state & COMPLETE != 0 {
                 break false;
             }
             if state & TX_WAKER != 0 && state & CLOSED == 0 {
-                waker = self.take_other(&self.sender(), RX_BUSY, state);
+                waker = inner.take_other(&inner.sender(), RX_BUSY, state);
                 // ORD relaxed: the exchanges decide.
-                state = self.state.load(Relaxed);
+                state = inner.state.load(Relaxed);
                 continue;
             }
             // ORD[OS2] release: with GONE, the receiver's last access.
             // ORD[OS4] release: what came before the close.
             let new = state & !RX_BUSY | bits;
-            match self.state.compare_exchange_weak(state, new, Release, Relaxed) {
+            match inner.state.compare_exchange_weak(state, new, Release, Relaxed) {
                 Ok(_) => break true,
                 Err(now) => state = now,
             }
@@ -383,7 +393,8 @@ impl<T> Inner<T> {
         } else {
             None
         };
-        if inner.close_with(CLOSED | GONE) {
+        // SAFETY: the obligations of this function, handed on.
+        if unsafe { Self::close_with(this, CLOSED | GONE) } {
             return;
         }
         // SAFETY: alive and ours: the sender has set COMPLETE.

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use super::{Closed, GRANTED, Permits, Refused};
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::waiter::{WAITING, Waiter};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -191,14 +192,13 @@ impl AcquirePermits<'_> {
     /// Takes the waiter out of the queue, or gives back what it was granted (invariant 5).
     #[cold]
     fn cancel(&mut self) {
-        let mut give_back = GiveBack { permits: self.permits, n: 0 };
+        // The permits are passed on also if a waker panics.
+        let mut panic = FirstPanic::new();
         let (permits, n) = (self.permits, self.n);
         let waiter = Self::waiter(NonNull::from(self));
         // SAFETY: initialised in the Queued phase.
         let mut status = unsafe { Waiter::status(waiter) };
-        if status == GRANTED {
-            give_back.n = n;
-        } else if status == WAITING {
+        if status == WAITING {
             permits.lock();
             let mut waker = None;
             // SAFETY: initialised in the Queued phase, and its owner is here.
@@ -212,17 +212,19 @@ impl AcquirePermits<'_> {
                 });
                 // SAFETY: it waited, the lock is held, and it is not used again.
                 waker = Some(unsafe { Waiter::take_waker(waiter) });
-            } else if status == GRANTED {
-                give_back.n = n;
             }
-            permits.serve();
-            drop(waker);
+            panic.catch(|| permits.serve());
+            panic.catch(|| drop(waker));
         }
         #[cfg(volt_loom)]
         // SAFETY: unlinked by us, or by whoever completed it.
         unsafe {
             Waiter::retire(waiter);
         }
+        if status == GRANTED {
+            panic.catch(|| permits.release(n));
+        }
+        panic.resume();
     }
 }
 

@@ -80,6 +80,47 @@ fn mutex_by_try_lock() {
     });
 }
 
+/// It once wrapped the counter for a moment: the permits seemed to be gone.
+#[test]
+fn a_release_beyond_the_maximum_disturbs_nobody() {
+    loom::model(|| {
+        let shared = shared(Permits::MAX);
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            let refused = || other.permits.release(1);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(refused)).unwrap_err();
+        });
+        for _ in 0..3 {
+            assert_eq!(shared.permits.available(), Permits::MAX);
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.permits.available(), Permits::MAX);
+    });
+}
+
+/// The one release that can wrap the counter: another one brings nearly all permits just then.
+#[test]
+fn a_counter_that_wrapped_is_repaired_and_nobody_sleeps_beside_it() {
+    bounded(3, || {
+        let shared = shared(1);
+        let other = shared.clone();
+        let release = |shared: &Shared, n| {
+            let release = || shared.permits.release(n);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(release)).is_ok()
+        };
+        let thread = thread::spawn(move || release(&other, 1));
+        let most = Permits::MAX - 1;
+        let brought_most = release(&shared, most);
+        if brought_most {
+            shared.acquire(most);
+        }
+        let brought_one = thread.join().unwrap();
+        assert!(brought_most || brought_one);
+        assert_eq!(shared.permits.available(), 1 + usize::from(brought_one));
+    });
+}
+
 /// Findings S1 and S3: nobody sleeps beside a free permit, and no waiter is touched after its end.
 #[test]
 fn mutex_of_two_threads() {

@@ -278,6 +278,28 @@ impl Naive {
     }
 }
 
+#[test]
+fn permits_up_to_the_maximum_can_be_added_by_few_and_by_many() {
+    let half = Permits::MAX / 2;
+    for (start, parts) in [
+        (0, vec![1, half, half]),
+        (half - 1, vec![1, 1, half]),
+        (half, vec![1, half]),
+        (Permits::MAX - 2, vec![1, 1]),
+        (0, vec![Permits::MAX]),
+        (0, vec![Permits::MAX >> 28, (Permits::MAX >> 28) + 1]),
+    ] {
+        let permits = Permits::new(start);
+        parts.iter().for_each(|n| permits.release(*n));
+        let total = start + parts.iter().sum::<usize>();
+        assert_eq!(permits.available(), total);
+        let more = Permits::MAX - total + 1;
+        assert!(catch_unwind(AssertUnwindSafe(|| permits.release(more))).is_err());
+        assert_eq!(permits.available(), total, "nothing was added");
+        assert_eq!(permits.try_acquire(total), Ok(()));
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Try(usize),

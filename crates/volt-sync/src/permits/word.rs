@@ -1,12 +1,16 @@
 //! The word of [`Permits`](super::Permits): `[available : BITS - 3][QUEUED][CLOSED][LOCKED]`.
 #![forbid(unsafe_code)]
 
-use super::Refused;
+use super::{Permits, Refused};
 
 const LOCKED: usize = 1;
 const CLOSED: usize = 2;
 const QUEUED: usize = 4;
 const SHIFT: u32 = 3;
+/// At least half of the most permits are available.
+const MANY: usize = 1 << (usize::BITS - 1);
+/// So few permits that 2^26 threads that add as many at once bring less than a quarter of the most.
+const FEW: usize = Permits::MAX >> 28;
 
 /// One value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,12 @@ impl Word {
             Some(bits) => Some(Self(bits)),
             None => None,
         }
+    }
+
+    /// True if nobody waits and `n` more permits fit, also if others add as few at the same time.
+    #[inline(always)]
+    pub(super) const fn is_easy_to_add(self, n: usize) -> bool {
+        self.0 & (QUEUED | MANY) == 0 && n <= FEW
     }
 
     /// `n` permits less, if a newcomer may take them.

@@ -2,6 +2,7 @@
 //! is built by `cfg(volt_mutant)`, under which the test fails.
 
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
@@ -223,6 +224,29 @@ fn a_cancelled_sender_passes_its_turn_on() {
         assert!(block_on(second));
         thread.join().unwrap();
         assert_eq!(channel.try_recv(), Ok(2));
+    });
+}
+
+/// The cancelled sender was served a moment ago, and a waker that its cancellation has to wake panics.
+#[test]
+fn a_panicking_waker_loses_no_capacity_of_a_cancelled_sender() {
+    model(|| {
+        let channel = channel(2);
+        (0..2).for_each(|i| channel.try_send(i).unwrap());
+        let other = channel.clone();
+        let mut cancelled = Box::pin(Send::new(&channel, 2));
+        assert!(poll_once(cancelled.as_mut()).is_pending());
+        let mut served = Box::pin(Send::new(&channel, 3));
+        let _ = Wakes::panicking().poll(served.as_mut());
+        let receiver = thread::spawn(move || {
+            // Either thread may be the one that wakes.
+            let _ = catch_unwind(AssertUnwindSafe(|| other.try_recv()));
+            let _ = catch_unwind(AssertUnwindSafe(|| other.try_recv()));
+        });
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(cancelled)));
+        receiver.join().unwrap();
+        drop(served);
+        assert_eq!(channel.free(), 2);
     });
 }
 

@@ -8,6 +8,7 @@ use super::{Bounded, Queues, model_fence};
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
 use crate::channel::{Refused, SPINS};
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::primitive::spin;
 use crate::wake_list::WakeList;
 
@@ -153,7 +154,7 @@ impl<T> Bounded<T> {
                 }
                 State::Idle | State::Done => match self.enqueue_sender(waiter.as_mut(), cx.waker())
                 {
-                    Ok(()) => waiter.set_state(State::Notified),
+                    Ok(()) => {}
                     Err(Refused::Closed) => waiter.set_state(State::Closed),
                     Err(_) => return Poll::Pending,
                 },
@@ -161,11 +162,12 @@ impl<T> Bounded<T> {
         }
     }
 
-    /// Queues a sender, unless it gets its reservation at once or the channel is closed.
+    /// Queues a sender, unless it gets its reservation at once (then it is NOTIFIED) or the channel is
+    /// closed.
     fn enqueue_sender(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> Result<(), Refused> {
         let waker = waiter.as_mut().prepare(waker);
         let need = waiter.need();
-        let node = waiter.node();
+        let node = waiter.as_mut().node();
         let (outcome, unused) = self.waiting.queues.with(|queues| {
             if queues.senders.is_empty() {
                 // ORD[BW2] release: SeqCst, before the last look at the head, in `reserve`.
@@ -186,6 +188,10 @@ impl<T> Bounded<T> {
             unsafe { queues.senders.push(node, waker, Place::Back) };
             (Err(Refused::Full), None)
         });
+        if outcome.is_ok() {
+            waiter.set_state(State::Notified);
+        }
+        // User code: if it panics, the future's drop gives the reservation back.
         drop(unused);
         outcome
     }
@@ -195,29 +201,32 @@ impl<T> Bounded<T> {
         let state = waiter.state();
         let need = waiter.need();
         let node = waiter.node();
+        // Capacity is passed on also if a waker panics.
+        let mut panic = FirstPanic::new();
         if state == State::Waiting {
             let mut removed = None;
-            wake_in_rounds(|wakes| {
-                self.waiting.queues.with(|queues| {
-                    if removed.is_none() {
-                        // SAFETY: alive; a WAITING sender is in this queue.
-                        removed = unsafe { queues.senders.remove(node) };
-                    }
-                    // The next one may need less.
-                    self.serve(queues, wakes)
-                })
+            panic.catch(|| {
+                wake_in_rounds(|wakes| {
+                    self.waiting.queues.with(|queues| {
+                        if removed.is_none() {
+                            // SAFETY: alive; a WAITING sender is in this queue.
+                            removed = unsafe { queues.senders.remove(node) };
+                        }
+                        // The next one may need less.
+                        self.serve(queues, wakes)
+                    })
+                });
             });
-            if removed.is_some() {
-                return;
-            }
+            panic.catch(|| drop(removed));
         }
         // SAFETY: alive, as the caller holds it.
         if unsafe { node.as_ref() }.state() == State::Notified {
             // Finding C5, mirrored: its capacity is for the next.
             // Killed by `channel::bounded::model::a_cancelled_sender_passes_its_turn_on`.
             #[cfg(not(volt_mutant = "channel_c5_sender"))]
-            self.unreserve(need);
+            panic.catch(|| self.unreserve(need));
         }
+        panic.resume();
     }
 
     /// Gives reserved capacity back, to those who wait first.
