@@ -29,18 +29,14 @@ use crate::wake_list::WakeList;
 ///
 /// # Examples
 /// ```
-/// use std::sync::Arc;
 /// use volt_sync::Barrier;
 ///
-/// let barrier = Arc::new(Barrier::new(3));
-/// let threads: Vec<_> = (0..3)
-///     .map(|_| {
-///         let barrier = barrier.clone();
-///         std::thread::spawn(move || futures::executor::block_on(barrier.wait()).is_leader())
-///     })
-///     .collect();
-/// let leaders = threads.into_iter().map(|thread| thread.join().unwrap());
-/// assert_eq!(leaders.filter(|leader| *leader).count(), 1);
+/// # volt_doctest::run(|| async {
+/// let barrier = Barrier::new(3);
+/// let (a, b, c) = futures::join!(barrier.wait(), barrier.wait(), barrier.wait());
+/// let leaders = [a, b, c].iter().filter(|result| result.is_leader()).count();
+/// assert_eq!(leaders, 1);
+/// # });
 /// ```
 pub struct Barrier {
     n: usize,
@@ -53,8 +49,10 @@ impl Barrier {
         ///
         /// # Examples
         /// ```
+        /// # volt_doctest::run(|| async {
         /// let barrier = volt_sync::Barrier::new(1);
-        /// assert!(futures::executor::block_on(barrier.wait()).is_leader());
+        /// assert!(barrier.wait().await.is_leader());
+        /// # });
         /// ```
         pub const fn new(n: usize) -> Self {
             Self { n: if n == 0 { 1 } else { n }, set: WaitSet::new(0) }
@@ -68,7 +66,7 @@ impl Barrier {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let barrier = volt_sync::Barrier::new(2);
     /// let (one, two) = futures::join!(barrier.wait(), barrier.wait());
     /// assert_eq!((one.is_leader(), two.is_leader()), (false, true));
@@ -89,8 +87,10 @@ impl fmt::Debug for Barrier {
 ///
 /// # Examples
 /// ```
+/// # volt_doctest::run(|| async {
 /// let barrier = volt_sync::Barrier::new(1);
-/// let result: volt_sync::BarrierWaitResult = futures::executor::block_on(barrier.wait());
+/// let result: volt_sync::BarrierWaitResult = barrier.wait().await;
+/// # });
 /// ```
 #[derive(Clone, Debug)]
 pub struct BarrierWaitResult(bool);
@@ -100,8 +100,10 @@ impl BarrierWaitResult {
     ///
     /// # Examples
     /// ```
+    /// # volt_doctest::run(|| async {
     /// let barrier = volt_sync::Barrier::new(1);
-    /// assert!(futures::executor::block_on(barrier.wait()).is_leader());
+    /// assert!(barrier.wait().await.is_leader());
+    /// # });
     /// ```
     #[must_use]
     pub const fn is_leader(&self) -> bool {

@@ -7,7 +7,7 @@
 //! ```
 //! use volt_sync::broadcast;
 //!
-//! # futures::executor::block_on(async {
+//! # volt_doctest::run(|| async {
 //! let (tx, mut first) = broadcast::channel(16);
 //! let mut second = tx.subscribe();
 //! tx.send("hello").unwrap();

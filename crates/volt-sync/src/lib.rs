@@ -47,6 +47,7 @@ mod held;
 mod linked_list;
 mod mutex;
 mod notify;
+mod once;
 mod once_cell;
 mod parker;
 mod permits;

@@ -32,7 +32,7 @@
 //! in the middle of writing a message makes the receivers behind it wait for that message.
 //!
 //! ```
-//! # futures::executor::block_on(async {
+//! # volt_doctest::run(|| async {
 //! use volt_sync::mpmc;
 //!
 //! let (tx, rx) = mpmc::bounded(16);

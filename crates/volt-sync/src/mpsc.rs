@@ -26,7 +26,7 @@
 //! backs large ones only when they are used.
 //!
 //! ```
-//! # futures::executor::block_on(async {
+//! # volt_doctest::run(|| async {
 //! use volt_sync::mpsc;
 //!
 //! let (tx, mut rx) = mpsc::channel(16);

@@ -42,10 +42,11 @@ pub use mapped::{MappedMutexGuard, OwnedMappedMutexGuard};
 ///
 /// static COUNT: Mutex<u32> = Mutex::const_new(0);
 ///
-/// futures::executor::block_on(async {
-///     *COUNT.lock().await += 1;
-///     assert_eq!(*COUNT.lock().await, 1);
-/// });
+/// # volt_doctest::run(|| async {
+/// let before = *COUNT.lock().await;
+/// *COUNT.lock().await += 1;
+/// assert_eq!(*COUNT.lock().await, before + 1);
+/// # });
 /// ```
 pub struct Mutex<T: ?Sized> {
     permits: Permits,
@@ -115,7 +116,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let mutex = volt_sync::Mutex::new(1);
     /// *mutex.lock().await += 1;
     /// assert_eq!(mutex.into_inner(), 2);
@@ -133,7 +134,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let mutex = std::sync::Arc::new(volt_sync::Mutex::new(1));
     /// let mut guard = mutex.clone().lock_owned().await;
     /// std::thread::spawn(move || *guard += 1).join().unwrap();

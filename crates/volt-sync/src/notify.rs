@@ -48,11 +48,12 @@ const LAST: u8 = 3;
 /// use std::sync::Arc;
 /// use volt_sync::Notify;
 ///
+/// # volt_doctest::run(|| async {
 /// let notify = Arc::new(Notify::new());
 /// let other = notify.clone();
-/// let thread = std::thread::spawn(move || futures::executor::block_on(other.notified()));
-/// notify.notify_one();
-/// thread.join().unwrap();
+/// std::thread::spawn(move || other.notify_one());
+/// notify.notified().await;
+/// # });
 /// ```
 pub struct Notify {
     set: WaitSet<()>,
@@ -99,10 +100,12 @@ impl Notify {
     ///
     /// # Examples
     /// ```
+    /// # volt_doctest::run(|| async {
     /// let notify = volt_sync::Notify::new();
     /// let notified = notify.notified();
     /// notify.notify_waiters();
-    /// futures::executor::block_on(notified);
+    /// notified.await;
+    /// # });
     /// ```
     #[inline]
     pub fn notified(&self) -> Notified<'_> {
@@ -113,11 +116,12 @@ impl Notify {
     ///
     /// # Examples
     /// ```
+    /// # volt_doctest::run(|| async {
     /// let notify = std::sync::Arc::new(volt_sync::Notify::new());
     /// let notified = notify.clone().notified_owned();
-    /// let thread = std::thread::spawn(|| futures::executor::block_on(notified));
-    /// notify.notify_waiters();
-    /// thread.join().unwrap();
+    /// std::thread::spawn(move || notify.notify_waiters());
+    /// notified.await;
+    /// # });
     /// ```
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         OwnedNotified { wait: Wait::new(self) }
@@ -127,7 +131,7 @@ impl Notify {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let notify = volt_sync::Notify::new();
     /// notify.notify_one();
     /// notify.notify_one();
@@ -143,7 +147,7 @@ impl Notify {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let notify = volt_sync::Notify::new();
     /// notify.notify_last();
     /// notify.notified().await;
@@ -158,11 +162,13 @@ impl Notify {
     ///
     /// # Examples
     /// ```
+    /// # volt_doctest::run(|| async {
     /// let notify = volt_sync::Notify::new();
     /// let (one, two) = (notify.notified(), notify.notified());
     /// notify.notify_waiters();
-    /// futures::executor::block_on(one);
-    /// futures::executor::block_on(two);
+    /// one.await;
+    /// two.await;
+    /// # });
     /// ```
     pub fn notify_waiters(&self) {
         let mut word = self.set.word();
@@ -229,11 +235,12 @@ impl RefUnwindSafe for Notify {}
 ///
 /// # Examples
 /// ```
-/// use std::future::Future;
+/// # volt_doctest::run(|| async {
 /// let notify = volt_sync::Notify::new();
 /// let notified: volt_sync::futures::Notified<'_> = notify.notified();
 /// notify.notify_one();
-/// futures::executor::block_on(notified);
+/// notified.await;
+/// # });
 /// ```
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
@@ -245,10 +252,12 @@ pub struct Notified<'a> {
 ///
 /// # Examples
 /// ```
+/// # volt_doctest::run(|| async {
 /// let notify = std::sync::Arc::new(volt_sync::Notify::new());
 /// let notified: volt_sync::futures::OwnedNotified = notify.clone().notified_owned();
 /// notify.notify_waiters();
-/// futures::executor::block_on(notified);
+/// notified.await;
+/// # });
 /// ```
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]

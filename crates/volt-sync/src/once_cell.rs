@@ -1,18 +1,17 @@
-//! A value that is made once, by an async function; the protocol is in `permits.rs`.
+//! A value that is made once, by an async function.
 //!
-//! State: whoever has the one permit makes the value; the permits are closed once it is there. So
-//! "is it there" is one load ([PM4] carries the value), and those who wait for the permit learn from
-//! the same queue that they need it no more.
+//! Those who want to make it wait for the one permit of `once.rs`, and learn from the same queue that
+//! they need it no more.
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::mem::{MaybeUninit, forget};
+use std::mem::forget;
 
 use crate::held::One;
-use crate::permits::{Permits, Refused};
-use crate::primitive::RawCell;
+use crate::once::{self, Once};
+use crate::permits::Refused;
 
 /// A cell that is filled once, by whoever comes first, and read by all.
 ///
@@ -39,98 +38,18 @@ use crate::primitive::RawCell;
 ///     CONFIG.get_or_init(|| async { 5 }).await
 /// }
 ///
-/// assert_eq!(*futures::executor::block_on(config()), 5);
+/// # volt_doctest::run(|| async {
+/// assert_eq!(*config().await, 5);
 /// assert_eq!(CONFIG.get(), Some(&5));
+/// # });
 /// ```
 pub struct OnceCell<T> {
-    permits: Permits,
-    /// Initialised if and only if the permits are closed.
-    value: RawCell<MaybeUninit<T>>,
+    once: Once<T>,
 }
 
-// SAFETY: the cell owns the value.
-unsafe impl<T: Send> Send for OnceCell<T> {}
-// SAFETY: the value is shared once it is there, and may come from another thread than it goes to.
-unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
+once::common!(OnceCell);
 
 impl<T> OnceCell<T> {
-    crate::const_fn! {
-        /// An empty cell. Allocates nothing.
-        ///
-        /// # Examples
-        /// ```
-        /// assert_eq!(volt_sync::OnceCell::<u32>::new().get(), None);
-        /// ```
-        pub const fn new() -> Self {
-            Self { permits: Permits::new(1), value: RawCell::new(MaybeUninit::uninit()) }
-        }
-    }
-
-    crate::const_fn! {
-        /// As [`new`](Self::new), for statics; the two are the same.
-        ///
-        /// # Examples
-        /// ```
-        /// static CELL: volt_sync::OnceCell<u32> = volt_sync::OnceCell::const_new();
-        /// assert!(!CELL.initialized());
-        /// ```
-        pub const fn const_new() -> Self {
-            Self::new()
-        }
-    }
-
-    crate::const_fn! {
-        /// A full cell, for statics.
-        ///
-        /// # Examples
-        /// ```
-        /// static CELL: volt_sync::OnceCell<u32> = volt_sync::OnceCell::const_new_with(5);
-        /// assert_eq!(CELL.get(), Some(&5));
-        /// ```
-        pub const fn const_new_with(value: T) -> Self {
-            Self { permits: Permits::new_closed(), value: RawCell::new(MaybeUninit::new(value)) }
-        }
-    }
-
-    /// A full cell, or an empty one for `None`.
-    ///
-    /// # Examples
-    /// ```
-    /// assert_eq!(volt_sync::OnceCell::new_with(Some(5)).get(), Some(&5));
-    /// ```
-    pub fn new_with(value: Option<T>) -> Self {
-        value.map_or_else(Self::new, Self::const_new_with)
-    }
-
-    /// True if the value is there.
-    ///
-    /// # Examples
-    /// ```
-    /// let cell = volt_sync::OnceCell::new();
-    /// cell.set(5).unwrap();
-    /// assert!(cell.initialized());
-    /// ```
-    #[inline]
-    pub fn initialized(&self) -> bool {
-        self.permits.is_closed()
-    }
-
-    /// The value, if it is there.
-    ///
-    /// # Examples
-    /// ```
-    /// let cell = volt_sync::OnceCell::new_with(Some(5));
-    /// assert_eq!(cell.get(), Some(&5));
-    /// ```
-    #[inline]
-    pub fn get(&self) -> Option<&T> {
-        self.initialized().then(|| {
-            // SAFETY: the value was written before the permits were closed, and only `&mut self`
-            // changes it afterwards.
-            unsafe { &*self.value.get().cast::<T>() }
-        })
-    }
-
     /// The value, if it is there.
     ///
     /// # Examples
@@ -140,10 +59,7 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.into_inner(), Some(6));
     /// ```
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        self.initialized().then(|| {
-            // SAFETY: closed, so the value is there.
-            unsafe { self.value.get_mut().assume_init_mut() }
-        })
+        self.once.get_mut()
     }
 
     /// Fills the cell.
@@ -159,9 +75,9 @@ impl<T> OnceCell<T> {
     /// ```
     #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
-        match self.permits.try_acquire(1) {
+        match self.once.permits().try_acquire(1) {
             Ok(()) => {
-                self.fill(One::new(&self.permits), value);
+                self.fill(One::new(self.once.permits()), value);
                 Ok(())
             }
             Err(Refused::Closed) => Err(SetError::AlreadyInitializedError(value)),
@@ -178,7 +94,7 @@ impl<T> OnceCell<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let cell = volt_sync::OnceCell::new();
     /// assert_eq!(*cell.get_or_init(|| async { 5 }).await, 5);
     /// assert_eq!(*cell.get_or_init(|| async { 6 }).await, 5);
@@ -208,7 +124,7 @@ impl<T> OnceCell<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let cell = volt_sync::OnceCell::new();
     /// assert_eq!(cell.get_or_try_init(|| async { Err("no") }).await, Err("no"));
     /// assert_eq!(cell.get_or_try_init(|| async { Ok::<_, &str>(5) }).await, Ok(&5));
@@ -219,9 +135,9 @@ impl<T> OnceCell<T> {
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        if !self.initialized() && self.permits.acquire(1).await.is_ok() {
+        if !self.initialized() && self.once.permits().acquire(1).await.is_ok() {
             // Given back if `f` fails, panics or is cancelled.
-            let permit = One::new(&self.permits);
+            let permit = One::new(self.once.permits());
             let value = f().await?;
             self.fill(permit, value);
         }
@@ -234,11 +150,10 @@ impl<T> OnceCell<T> {
     /// Stores the value and lets everybody see it.
     #[inline]
     fn fill(&self, permit: One<'_>, value: T) {
-        // SAFETY: the permit makes the cell ours until it is closed, which happens once.
-        unsafe { self.value.get().cast::<T>().write(value) };
         // It stays taken.
         forget(permit);
-        self.permits.close();
+        // SAFETY: the permit was the one of this cell, and was not given back.
+        unsafe { self.once.fill(value) };
     }
 
     /// Takes the value out, and leaves the cell empty.
@@ -251,61 +166,6 @@ impl<T> OnceCell<T> {
     /// ```
     pub fn take(&mut self) -> Option<T> {
         std::mem::take(self).into_inner()
-    }
-
-    /// The value, if it is there.
-    ///
-    /// # Examples
-    /// ```
-    /// assert_eq!(volt_sync::OnceCell::new_with(Some(5)).into_inner(), Some(5));
-    /// ```
-    pub fn into_inner(mut self) -> Option<T> {
-        self.initialized().then(|| {
-            self.permits = Permits::new(1);
-            // SAFETY: it was closed, so the value is there; with open permits nobody reads it again.
-            unsafe { self.value.get_mut().assume_init_read() }
-        })
-    }
-}
-
-impl<T> Drop for OnceCell<T> {
-    fn drop(&mut self) {
-        if self.initialized() {
-            // SAFETY: closed, so the value is there, and nobody reads it again.
-            unsafe { self.value.get_mut().assume_init_drop() };
-        }
-    }
-}
-
-impl<T> Default for OnceCell<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> From<T> for OnceCell<T> {
-    fn from(value: T) -> Self {
-        Self::const_new_with(value)
-    }
-}
-
-impl<T: Clone> Clone for OnceCell<T> {
-    fn clone(&self) -> Self {
-        Self::new_with(self.get().cloned())
-    }
-}
-
-impl<T: PartialEq> PartialEq for OnceCell<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl<T: Eq> Eq for OnceCell<T> {}
-
-impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnceCell").field("value", &self.get()).finish()
     }
 }
 

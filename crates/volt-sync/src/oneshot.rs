@@ -6,9 +6,11 @@
 //! ```
 //! use volt_sync::oneshot;
 //!
+//! # volt_doctest::run(|| async {
 //! let (tx, rx) = oneshot::channel();
 //! std::thread::spawn(move || tx.send("hello").unwrap());
-//! assert_eq!(futures::executor::block_on(rx), Ok("hello"));
+//! assert_eq!(rx.await, Ok("hello"));
+//! # });
 //! ```
 //!
 //! # Closing
@@ -150,7 +152,7 @@ impl<T> Sender<T> {
     /// Cancel safe.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (mut tx, rx) = volt_sync::oneshot::channel::<u32>();
     /// drop(rx);
     /// tx.closed().await;
@@ -177,7 +179,7 @@ impl<T> Sender<T> {
     ///
     /// ```
     /// use std::task::Poll;
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (mut tx, rx) = volt_sync::oneshot::channel::<u32>();
     /// std::future::poll_fn(|cx| {
     ///     assert!(tx.poll_closed(cx).is_pending());

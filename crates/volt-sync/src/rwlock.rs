@@ -47,15 +47,15 @@ const MAX_READS: u32 = u32::MAX >> 3;
 /// ```
 /// use volt_sync::RwLock;
 ///
-/// futures::executor::block_on(async {
-///     let lock = RwLock::new(5);
-///     {
-///         let (one, two) = (lock.read().await, lock.read().await);
-///         assert_eq!(*one + *two, 10);
-///     }
-///     *lock.write().await += 1;
-///     assert_eq!(*lock.read().await, 6);
-/// });
+/// # volt_doctest::run(|| async {
+/// let lock = RwLock::new(5);
+/// {
+///     let (one, two) = (lock.read().await, lock.read().await);
+///     assert_eq!(*one + *two, 10);
+/// }
+/// *lock.write().await += 1;
+/// assert_eq!(*lock.read().await, 6);
+/// # });
 /// ```
 pub struct RwLock<T: ?Sized> {
     permits: Permits,
@@ -168,7 +168,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let lock = volt_sync::RwLock::new(1);
     /// assert_eq!(*lock.read().await, 1);
     /// # });
@@ -185,7 +185,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let lock = std::sync::Arc::new(volt_sync::RwLock::new(1));
     /// assert_eq!(*lock.clone().read_owned().await, 1);
     /// # });
@@ -247,7 +247,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let lock = volt_sync::RwLock::new(1);
     /// *lock.write().await += 1;
     /// assert_eq!(*lock.read().await, 2);
@@ -265,7 +265,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let lock = std::sync::Arc::new(volt_sync::RwLock::new(1));
     /// *lock.clone().write_owned().await += 1;
     /// assert_eq!(*lock.read().await, 2);

@@ -32,15 +32,15 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// ```
 /// use volt_sync::Semaphore;
 ///
-/// futures::executor::block_on(async {
-///     let semaphore = Semaphore::new(3);
-///     let one = semaphore.acquire().await?;
-///     let two = semaphore.acquire_many(2).await?;
-///     assert!(semaphore.try_acquire().is_err());
-///     drop((one, two));
-///     assert_eq!(semaphore.available_permits(), 3);
-///     # Ok::<(), volt_sync::AcquireError>(())
-/// });
+/// # volt_doctest::run(|| async {
+/// let semaphore = Semaphore::new(3);
+/// let one = semaphore.acquire().await?;
+/// let two = semaphore.acquire_many(2).await?;
+/// assert!(semaphore.try_acquire().is_err());
+/// drop((one, two));
+/// assert_eq!(semaphore.available_permits(), 3);
+/// # Ok::<(), volt_sync::AcquireError>(())
+/// # }).unwrap();
 /// ```
 #[derive(Debug)]
 pub struct Semaphore {
@@ -149,7 +149,7 @@ impl Semaphore {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let semaphore = volt_sync::Semaphore::new(1);
     /// let permit = semaphore.acquire().await.unwrap();
     /// assert_eq!(semaphore.available_permits(), 0);
@@ -170,7 +170,7 @@ impl Semaphore {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let semaphore = volt_sync::Semaphore::new(5);
     /// let permits = semaphore.acquire_many(3).await.unwrap();
     /// assert_eq!(semaphore.available_permits(), 2);
@@ -226,7 +226,7 @@ impl Semaphore {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(1));
     /// let permit = semaphore.clone().acquire_owned().await.unwrap();
     /// std::thread::spawn(move || drop(permit)).join().unwrap();
@@ -248,7 +248,7 @@ impl Semaphore {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(2));
     /// let permits = semaphore.clone().acquire_many_owned(2).await.unwrap();
     /// assert_eq!(permits.num_permits(), 2);

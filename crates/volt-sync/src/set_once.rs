@@ -1,14 +1,12 @@
-//! A value that is set once and waited for; the protocol is in `permits.rs`.
+//! A value that is set once and waited for.
 //!
-//! State: whoever takes the one permit, past the queue, sets the value; the permits are closed once
-//! it is there ([PM4] carries it). Those who wait for the value wait for that.
+//! Whoever takes the one permit of `once.rs`, past the queue, sets the value. Those who wait for it
+//! wait in that queue for the close.
 
 use std::error::Error;
 use std::fmt;
-use std::mem::MaybeUninit;
 
-use crate::permits::Permits;
-use crate::primitive::RawCell;
+use crate::once::{self, Once};
 
 /// A value that somebody sets once, and others wait for.
 ///
@@ -29,98 +27,18 @@ use crate::primitive::RawCell;
 ///
 /// static READY: SetOnce<u32> = SetOnce::const_new();
 ///
-/// let setter = std::thread::spawn(|| READY.set(5));
-/// assert_eq!(*futures::executor::block_on(READY.wait()), 5);
-/// setter.join().unwrap().unwrap();
+/// # volt_doctest::run(|| async {
+/// std::thread::spawn(|| READY.set(5));
+/// assert_eq!(*READY.wait().await, 5);
+/// # });
 /// ```
 pub struct SetOnce<T> {
-    permits: Permits,
-    /// Initialised if and only if the permits are closed.
-    value: RawCell<MaybeUninit<T>>,
+    once: Once<T>,
 }
 
-// SAFETY: the cell owns the value.
-unsafe impl<T: Send> Send for SetOnce<T> {}
-// SAFETY: the value is shared once it is there, and may come from another thread than it goes to.
-unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
+once::common!(SetOnce);
 
 impl<T> SetOnce<T> {
-    crate::const_fn! {
-        /// An empty cell. Allocates nothing.
-        ///
-        /// # Examples
-        /// ```
-        /// assert_eq!(volt_sync::SetOnce::<u32>::new().get(), None);
-        /// ```
-        pub const fn new() -> Self {
-            Self { permits: Permits::new(1), value: RawCell::new(MaybeUninit::uninit()) }
-        }
-    }
-
-    crate::const_fn! {
-        /// As [`new`](Self::new), for statics; the two are the same.
-        ///
-        /// # Examples
-        /// ```
-        /// static CELL: volt_sync::SetOnce<u32> = volt_sync::SetOnce::const_new();
-        /// assert!(!CELL.initialized());
-        /// ```
-        pub const fn const_new() -> Self {
-            Self::new()
-        }
-    }
-
-    crate::const_fn! {
-        /// A full cell, for statics.
-        ///
-        /// # Examples
-        /// ```
-        /// static CELL: volt_sync::SetOnce<u32> = volt_sync::SetOnce::const_new_with(5);
-        /// assert_eq!(CELL.get(), Some(&5));
-        /// ```
-        pub const fn const_new_with(value: T) -> Self {
-            Self { permits: Permits::new_closed(), value: RawCell::new(MaybeUninit::new(value)) }
-        }
-    }
-
-    /// A full cell, or an empty one for `None`.
-    ///
-    /// # Examples
-    /// ```
-    /// assert_eq!(volt_sync::SetOnce::new_with(Some(5)).get(), Some(&5));
-    /// ```
-    pub fn new_with(value: Option<T>) -> Self {
-        value.map_or_else(Self::new, Self::const_new_with)
-    }
-
-    /// True if the value is there.
-    ///
-    /// # Examples
-    /// ```
-    /// let cell = volt_sync::SetOnce::new();
-    /// cell.set(5).unwrap();
-    /// assert!(cell.initialized());
-    /// ```
-    #[inline]
-    pub fn initialized(&self) -> bool {
-        self.permits.is_closed()
-    }
-
-    /// The value, if it is there.
-    ///
-    /// # Examples
-    /// ```
-    /// let cell = volt_sync::SetOnce::new_with(Some(5));
-    /// assert_eq!(cell.get(), Some(&5));
-    /// ```
-    #[inline]
-    pub fn get(&self) -> Option<&T> {
-        self.initialized().then(|| {
-            // SAFETY: the value was written before the permits were closed, and nobody changes it.
-            unsafe { &*self.value.get().cast::<T>() }
-        })
-    }
-
     /// Sets the value and wakes all who wait.
     ///
     /// # Errors
@@ -133,12 +51,11 @@ impl<T> SetOnce<T> {
     /// assert_eq!(cell.set(6).unwrap_err().0, 6);
     /// ```
     pub fn set(&self, value: T) -> Result<(), SetOnceError<T>> {
-        if !self.permits.claim() {
+        if !self.once.permits().claim() {
             return Err(SetOnceError(value));
         }
-        // SAFETY: the permit makes the cell ours until it is closed, which happens once.
-        unsafe { self.value.get().cast::<T>().write(value) };
-        self.permits.close();
+        // SAFETY: the permit was taken above, and is not given back.
+        unsafe { self.once.fill(value) };
         Ok(())
     }
 
@@ -149,7 +66,7 @@ impl<T> SetOnce<T> {
     ///
     /// # Examples
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let cell = volt_sync::SetOnce::new();
     /// let (value, ()) = futures::join!(cell.wait(), async { cell.set(5).unwrap() });
     /// assert_eq!(*value, 5);
@@ -157,68 +74,13 @@ impl<T> SetOnce<T> {
     /// ```
     pub async fn wait(&self) -> &T {
         if !self.initialized() {
-            let closed = self.permits.closed().await;
+            let closed = self.once.permits().closed().await;
             debug_assert!(closed.is_err(), "there is one permit");
         }
         match self.get() {
             Some(value) => value,
             None => unreachable!("closed, so the value is there"),
         }
-    }
-
-    /// The value, if it is there.
-    ///
-    /// # Examples
-    /// ```
-    /// assert_eq!(volt_sync::SetOnce::new_with(Some(5)).into_inner(), Some(5));
-    /// ```
-    pub fn into_inner(mut self) -> Option<T> {
-        self.initialized().then(|| {
-            self.permits = Permits::new(1);
-            // SAFETY: it was closed, so the value is there; with open permits nobody reads it again.
-            unsafe { self.value.get_mut().assume_init_read() }
-        })
-    }
-}
-
-impl<T> Drop for SetOnce<T> {
-    fn drop(&mut self) {
-        if self.initialized() {
-            // SAFETY: closed, so the value is there, and nobody reads it again.
-            unsafe { self.value.get_mut().assume_init_drop() };
-        }
-    }
-}
-
-impl<T> Default for SetOnce<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T> From<T> for SetOnce<T> {
-    fn from(value: T) -> Self {
-        Self::const_new_with(value)
-    }
-}
-
-impl<T: Clone> Clone for SetOnce<T> {
-    fn clone(&self) -> Self {
-        Self::new_with(self.get().cloned())
-    }
-}
-
-impl<T: PartialEq> PartialEq for SetOnce<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl<T: Eq> Eq for SetOnce<T> {}
-
-impl<T: fmt::Debug> fmt::Debug for SetOnce<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SetOnce").field("value", &self.get()).finish()
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //! use volt_sync::watch;
 //!
-//! # futures::executor::block_on(async {
+//! # volt_doctest::run(|| async {
 //! let (tx, mut rx) = watch::channel("starting");
 //! tx.send("running").unwrap();
 //! rx.changed().await.unwrap();

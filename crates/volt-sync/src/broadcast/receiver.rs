@@ -165,7 +165,7 @@ impl<T: Clone> Receiver<T> {
     /// that is left.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::broadcast::channel(4);
     /// std::thread::spawn(move || tx.send(1).unwrap());
     /// assert_eq!(rx.recv().await, Ok(1));

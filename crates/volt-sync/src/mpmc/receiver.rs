@@ -43,7 +43,7 @@ impl<T> Receiver<T> {
     /// One read-modify-write if there is a message.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::mpmc::bounded(1);
     /// tx.send(1).await.unwrap();
     /// drop(tx);

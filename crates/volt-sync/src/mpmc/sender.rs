@@ -44,7 +44,7 @@ impl<T> Sender<T> {
     /// One read-modify-write if there is a place and nobody waits for it.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::mpmc::bounded(1);
     /// tx.send(1).await.unwrap();
     /// drop(rx);
@@ -96,7 +96,7 @@ impl<T> Sender<T> {
     /// receiver left. Cancel safe.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::mpmc::bounded::<()>(1);
     /// drop(rx);
     /// tx.closed().await;

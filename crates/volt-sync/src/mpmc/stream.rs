@@ -23,7 +23,7 @@ pub(super) struct SinkState {
 /// Ends when the channel is closed and empty. The first wait of a handle allocates.
 ///
 /// ```
-/// # futures::executor::block_on(async {
+/// # volt_doctest::run(|| async {
 /// use futures::StreamExt;
 /// let (tx, rx) = volt_sync::mpmc::bounded(2);
 /// tx.try_send(1).unwrap();
@@ -69,7 +69,7 @@ impl<T> Receiver<T> {
 /// back; the channel closes when its last sender is dropped. The first wait of a handle allocates.
 ///
 /// ```
-/// # futures::executor::block_on(async {
+/// # volt_doctest::run(|| async {
 /// use futures::SinkExt;
 /// let (mut tx, rx) = volt_sync::mpmc::bounded(2);
 /// SinkExt::send(&mut tx, 1).await.unwrap();

@@ -68,7 +68,7 @@ impl<T> Sender<T> {
     /// One read-modify-write if there is a place and nobody waits for it.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::mpsc::channel(1);
     /// tx.send(1).await.unwrap();
     /// drop(rx);
@@ -96,7 +96,7 @@ impl<T> Sender<T> {
     /// As `send`.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, _rx) = volt_sync::mpsc::channel(1);
     /// let now = || std::future::ready(());
     /// assert!(tx.send_until(1, now()).await.is_ok());
@@ -165,7 +165,7 @@ impl<T> Sender<T> {
     /// A dropped future has reserved nothing; its place in the order of waiting senders is lost.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
     /// let permit = tx.reserve().await.unwrap();
     /// assert!(tx.try_send(1).is_err());
@@ -188,7 +188,7 @@ impl<T> Sender<T> {
     /// As [`reserve`](Self::reserve).
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::mpsc::channel(2);
     /// for (i, permit) in tx.reserve_many(2).await.unwrap().enumerate() {
     ///     permit.send(i);
@@ -214,7 +214,7 @@ impl<T> Sender<T> {
     /// As `reserve`; the sender is dropped with the future.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
     /// let permit = tx.reserve_owned().await.unwrap();
     /// let tx = permit.send(1);
@@ -285,7 +285,7 @@ impl<T> Sender<T> {
     /// dropped. Cancel safe.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::mpsc::channel::<()>(1);
     /// drop(rx);
     /// tx.closed().await;

@@ -1,4 +1,4 @@
-//! The receiving half of a bounded channel.
+//! The receiving halves: what they have in common, and that of a bounded channel.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -11,134 +11,242 @@ use crate::block_on::block_on;
 use crate::channel::Nothing;
 use crate::primitive::Arc;
 
+/// How a receiver gets messages out of its channel.
+pub(super) trait Receive {
+    type Message;
+
+    /// Waits for a sender that is in the middle of a message, for nothing else.
+    fn try_receive(&mut self) -> Result<Self::Message, Nothing>;
+
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<Self::Message>>;
+
+    fn poll_receive_many(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut Vec<Self::Message>,
+        limit: usize,
+    ) -> Poll<usize>;
+}
+
+/// The future of `recv`.
+pub(super) struct Receiving<'a, R> {
+    /// `None` once it completed.
+    receiver: Option<&'a mut R>,
+}
+
+impl<'a, R> Receiving<'a, R> {
+    #[inline]
+    pub(super) const fn new(receiver: &'a mut R) -> Self {
+        Self { receiver: Some(receiver) }
+    }
+}
+
+impl<R: Receive> Future for Receiving<'_, R> {
+    type Output = Option<R::Message>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<R::Message>> {
+        let receiver = self.receiver.as_mut().expect("future polled after completion");
+        let received = std::task::ready!(receiver.poll_receive(cx));
+        self.receiver = None;
+        Poll::Ready(received)
+    }
+}
+
+/// The methods that both receivers have. For the examples: how a channel is made, and how a message
+/// is sent without waiting.
+macro_rules! common {
+    ($Receiver:ident, $channel:literal, $send:literal) => {
+        impl<T> $Receiver<T> {
+            /// Receives the oldest message, and waits for one if there is none. `None` if the
+            /// channel is closed and empty, and no permit is outstanding.
+            ///
+            /// # Panics
+            /// If the future is polled again after it completed.
+            ///
+            /// # Cancel safety
+            /// A future that is dropped before it completes has received nothing.
+            ///
+            /// # Cost
+            /// One read-modify-write if there is a message.
+            ///
+            /// ```
+            /// # volt_doctest::run(|| async {
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// drop(tx);
+            /// assert_eq!(rx.recv().await, Some(1));
+            /// assert_eq!(rx.recv().await, None);
+            /// # });
+            /// ```
+            #[inline]
+            pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
+                Receiving::new(self)
+            }
+
+            /// Receives up to `limit` messages, appends them to `buffer`, and returns their number.
+            /// Waits only if there is none at all. 0 if the channel is closed and empty, or if
+            /// `limit` is 0.
+            ///
+            /// # Cancel safety
+            /// A future that is dropped before it completes has received nothing.
+            ///
+            /// # Cost
+            /// One read-modify-write for all of them in a bounded channel.
+            ///
+            /// ```
+            /// # volt_doctest::run(|| async {
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("(0..3).for_each(|i| tx.", $send, "(i).unwrap());")]
+            /// let mut buffer = Vec::new();
+            /// assert_eq!(rx.recv_many(&mut buffer, 2).await, 2);
+            /// assert_eq!(buffer, [0, 1]);
+            /// # });
+            /// ```
+            pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                poll_fn(|cx| self.poll_recv_many(cx, buffer, limit)).await
+            }
+
+            /// Receives the oldest message if there is one.
+            ///
+            /// # Errors
+            /// [`Empty`](TryRecvError::Empty), or [`Disconnected`](TryRecvError::Disconnected) if
+            /// none can come any more.
+            ///
+            /// ```
+            /// use volt_sync::mpsc::{self, error::TryRecvError};
+            #[doc = concat!("let (tx, mut rx) = mpsc::", $channel, ";")]
+            /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// drop(tx);
+            /// assert_eq!(rx.try_recv(), Ok(1));
+            /// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+            /// ```
+            #[inline]
+            pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+                self.try_receive().map_err(TryRecvError::from)
+            }
+
+            /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task,
+            /// whose thread would do nothing else meanwhile.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("std::thread::spawn(move || tx.", $send, "(1));")]
+            /// assert_eq!(rx.blocking_recv(), Some(1));
+            /// assert_eq!(rx.blocking_recv(), None);
+            /// ```
+            pub fn blocking_recv(&mut self) -> Option<T> {
+                match self.try_receive() {
+                    Ok(value) => Some(value),
+                    Err(Nothing::Closed) => None,
+                    Err(_) => block_on(self.recv()),
+                }
+            }
+
+            /// As [`recv_many`](Self::recv_many), but blocks the calling thread.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("std::thread::spawn(move || tx.", $send, "(1));")]
+            /// assert_eq!(rx.blocking_recv_many(&mut Vec::new(), 8), 1);
+            /// ```
+            pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                block_on(self.recv_many(buffer, limit))
+            }
+
+            /// Closes the channel: nothing more can be sent, except with permits that are
+            /// outstanding. What is in the channel can still be received, until `recv` returns
+            /// `None`.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// rx.close();
+            #[doc = concat!("assert!(tx.", $send, "(2).is_err());")]
+            /// assert_eq!(rx.blocking_recv(), Some(1));
+            /// assert_eq!(rx.blocking_recv(), None);
+            /// ```
+            pub fn close(&mut self) {
+                self.shared.channel.close();
+            }
+
+            /// True if the channel is closed: by [`close`](Self::close), or because there is no
+            /// sender left.
+            pub fn is_closed(&self) -> bool {
+                self.shared.channel.is_closed()
+            }
+
+            /// True if there is no message in the channel.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The number of messages that are in the channel.
+            pub fn len(&self) -> usize {
+                self.shared.channel.len()
+            }
+
+            /// As [`recv`](Self::recv), inside a poll function. `Pending` registers the waker of
+            /// the last call only.
+            #[inline]
+            pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+                self.poll_receive(cx)
+            }
+
+            /// As [`recv_many`](Self::recv_many), inside a poll function. `Pending` registers the
+            /// waker of the last call only.
+            pub fn poll_recv_many(
+                &mut self,
+                cx: &mut Context<'_>,
+                buffer: &mut Vec<T>,
+                limit: usize,
+            ) -> Poll<usize> {
+                self.poll_receive_many(cx, buffer, limit)
+            }
+
+            /// The number of senders, owned permits included.
+            pub fn sender_strong_count(&self) -> usize {
+                self.shared.senders.count()
+            }
+
+            /// The number of weak senders.
+            pub fn sender_weak_count(&self) -> usize {
+                self.shared.weak.count()
+            }
+        }
+
+        impl<T> Drop for $Receiver<T> {
+            fn drop(&mut self) {
+                self.close();
+                self.shared.channel.discard();
+            }
+        }
+
+        impl<T> fmt::Debug for $Receiver<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($Receiver))
+                    .field("channel", &self.shared.channel)
+                    .finish()
+            }
+        }
+    };
+}
+pub(super) use common;
+
 /// Receives the messages of the [`Sender`](super::Sender)s; see the [module](super).
 pub struct Receiver<T> {
     pub(super) shared: Arc<Shared<T>>,
 }
 
 impl<T> Receiver<T> {
-    /// Receives the oldest message, and waits for one if there is none. `None` if the channel is
-    /// closed and empty, and no permit is outstanding.
-    ///
-    /// # Panics
-    /// If the future is polled again after it completed.
-    ///
-    /// # Cancel safety
-    /// A future that is dropped before it completes has received nothing.
-    ///
-    /// # Cost
-    /// One read-modify-write if there is a message.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
-    /// tx.send(1).await.unwrap();
-    /// drop(tx);
-    /// assert_eq!(rx.recv().await, Some(1));
-    /// assert_eq!(rx.recv().await, None);
-    /// # });
-    /// ```
-    #[inline]
-    pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
-        Receiving { receiver: Some(self) }
-    }
-
-    /// Receives up to `limit` messages, appends them to `buffer`, and returns their number. Waits
-    /// only if there is none at all. 0 if the channel is closed and empty, or if `limit` is 0.
-    ///
-    /// # Cancel safety
-    /// A future that is dropped before it completes has received nothing.
-    ///
-    /// # Cost
-    /// One read-modify-write for all of them.
-    ///
-    /// ```
-    /// # futures::executor::block_on(async {
-    /// let (tx, mut rx) = volt_sync::mpsc::channel(4);
-    /// (0..3).for_each(|i| tx.try_send(i).unwrap());
-    /// let mut buffer = Vec::new();
-    /// assert_eq!(rx.recv_many(&mut buffer, 8).await, 3);
-    /// assert_eq!(buffer, [0, 1, 2]);
-    /// # });
-    /// ```
-    pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        poll_fn(|cx| self.poll_recv_many(cx, buffer, limit)).await
-    }
-
-    /// Receives the oldest message if there is one.
-    ///
-    /// # Errors
-    /// [`Empty`](TryRecvError::Empty), or [`Disconnected`](TryRecvError::Disconnected) if none can
-    /// come any more.
-    ///
-    /// ```
-    /// use volt_sync::mpsc::{self, error::TryRecvError};
-    /// let (tx, mut rx) = mpsc::channel(1);
-    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
-    /// tx.try_send(1).unwrap();
-    /// drop(tx);
-    /// assert_eq!(rx.try_recv(), Ok(1));
-    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
-    /// ```
-    #[inline]
-    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        // SAFETY: `&mut self`, and there is one receiver.
-        unsafe { self.shared.channel.try_recv_only_settled() }.map_err(TryRecvError::from)
-    }
-
-    /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task, whose
-    /// thread would do nothing else meanwhile.
-    pub fn blocking_recv(&mut self) -> Option<T> {
-        // SAFETY: `&mut self`, and there is one receiver.
-        match unsafe { self.shared.channel.try_recv_only_settled() } {
-            Ok(value) => Some(value),
-            Err(Nothing::Closed) => None,
-            Err(_) => block_on(self.recv()),
-        }
-    }
-
-    /// As [`recv_many`](Self::recv_many), but blocks the calling thread.
-    ///
-    /// ```
-    /// let (tx, mut rx) = volt_sync::mpsc::channel(4);
-    /// std::thread::spawn(move || tx.try_send(1));
-    /// assert_eq!(rx.blocking_recv_many(&mut Vec::new(), 8), 1);
-    /// ```
-    pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        block_on(self.recv_many(buffer, limit))
-    }
-
-    /// Closes the channel: nothing more can be sent, except with permits that are outstanding. What
-    /// is in the channel can still be received, until `recv` returns `None`.
-    ///
-    /// ```
-    /// let (tx, mut rx) = volt_sync::mpsc::channel(2);
-    /// tx.try_send(1).unwrap();
-    /// rx.close();
-    /// assert!(tx.try_send(2).is_err());
-    /// assert_eq!(rx.blocking_recv(), Some(1));
-    /// assert_eq!(rx.blocking_recv(), None);
-    /// ```
-    pub fn close(&mut self) {
-        self.shared.channel.close();
-    }
-
-    /// True if the channel is closed: by [`close`](Self::close), or because there is no sender left.
-    pub fn is_closed(&self) -> bool {
-        self.shared.channel.is_closed()
-    }
-
-    /// True if there is no message in the channel.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of messages that are in the channel.
-    pub fn len(&self) -> usize {
-        self.shared.channel.len()
-    }
-
     /// The number of places that are free now: neither holding a message nor reserved.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::mpsc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!((rx.capacity(), rx.max_capacity()), (1, 2));
+    /// ```
     pub fn capacity(&self) -> usize {
         self.shared.channel.free()
     }
@@ -147,18 +255,24 @@ impl<T> Receiver<T> {
     pub fn max_capacity(&self) -> usize {
         self.shared.channel.capacity()
     }
+}
 
-    /// As [`recv`](Self::recv), inside a poll function. `Pending` registers the waker of the last
-    /// call only.
+impl<T> Receive for Receiver<T> {
+    type Message = T;
+
     #[inline]
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+    fn try_receive(&mut self) -> Result<T, Nothing> {
+        // SAFETY: `&mut self`, and there is one receiver.
+        unsafe { self.shared.channel.try_recv_only_settled() }
+    }
+
+    #[inline]
+    fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         // SAFETY: `&mut self`, and there is one receiver.
         unsafe { self.shared.channel.poll_recv_only(cx) }
     }
 
-    /// As [`recv_many`](Self::recv_many), inside a poll function. `Pending` registers the waker of
-    /// the last call only.
-    pub fn poll_recv_many(
+    fn poll_receive_many(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut Vec<T>,
@@ -167,45 +281,6 @@ impl<T> Receiver<T> {
         // SAFETY: `&mut self`, and there is one receiver.
         unsafe { self.shared.channel.poll_recv_many_only(buffer, limit, cx) }
     }
-
-    /// The number of senders, owned permits included.
-    pub fn sender_strong_count(&self) -> usize {
-        self.shared.senders.count()
-    }
-
-    /// The number of weak senders.
-    pub fn sender_weak_count(&self) -> usize {
-        self.shared.weak.count()
-    }
 }
 
-impl<T> Drop for Receiver<T> {
-    fn drop(&mut self) {
-        self.close();
-        self.shared.channel.discard();
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("channel", &self.shared.channel).finish()
-    }
-}
-
-/// The future of `recv`.
-struct Receiving<'a, T> {
-    /// `None` once it completed.
-    receiver: Option<&'a mut Receiver<T>>,
-}
-
-impl<T> Future for Receiving<'_, T> {
-    type Output = Option<T>;
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let receiver = self.receiver.as_mut().expect("future polled after completion");
-        let received = std::task::ready!(receiver.poll_recv(cx));
-        self.receiver = None;
-        Poll::Ready(received)
-    }
-}
+common!(Receiver, "channel(4)", "try_send");

@@ -80,7 +80,7 @@ impl<T> Receiver<T> {
     /// Treats the current value as not seen.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (_tx, mut rx) = volt_sync::watch::channel(1);
     /// rx.mark_changed();
     /// rx.changed().await.unwrap();
@@ -110,7 +110,7 @@ impl<T> Receiver<T> {
     /// If every sender is gone and the last value was seen.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::watch::channel(1);
     /// tx.send(2).unwrap();
     /// drop(tx);
@@ -136,7 +136,7 @@ impl<T> Receiver<T> {
     /// With the panic of `condition`.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, mut rx) = volt_sync::watch::channel(1);
     /// std::thread::spawn(move || (2..=9).for_each(|number| tx.send(number).unwrap()));
     /// assert_eq!(*rx.wait_for(|number| *number > 8).await.unwrap(), 9);

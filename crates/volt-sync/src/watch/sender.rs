@@ -159,7 +159,7 @@ impl<T> Sender<T> {
     /// Completes when there is no receiver. Cancel safe.
     ///
     /// ```
-    /// # futures::executor::block_on(async {
+    /// # volt_doctest::run(|| async {
     /// let (tx, rx) = volt_sync::watch::channel(1);
     /// drop(rx);
     /// tx.closed().await;
