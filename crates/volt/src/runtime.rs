@@ -37,7 +37,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{Arc, thread};
+use volt_sync::internal::primitive::{self, Arc, thread};
 
 pub use builder::Builder;
 pub use context::EnterGuard;
@@ -56,6 +56,11 @@ use scheduler::worker::Worker;
 ///
 /// Dropping it shuts it down: see [`shutdown_timeout`](Self::shutdown_timeout) for what that means;
 /// the drop waits for the running polls to return, however long they take.
+///
+/// It may be dropped on a thread of its own that may block. A closure of `spawn_blocking` that drops
+/// its runtime waits for all but itself. `block_in_place` in a task, or in `block_on`, of the runtime
+/// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
+/// the background.
 ///
 /// # Panics
 /// Dropping it where futures are polled panics: the thread would wait for itself.
@@ -162,6 +167,9 @@ impl Runtime {
     /// the others at once. A task that never returns from its poll is left behind, with its thread.
     /// Closures of `spawn_blocking` that have begun are waited for, too; the others are dropped.
     ///
+    /// The tasks of a current-thread runtime are dropped by this call, except those that another
+    /// thread in `block_on` is polling: if the time passes first, that thread drops them.
+    ///
     /// # Panics
     /// If called where futures are polled.
     #[track_caller]
@@ -180,25 +188,28 @@ impl Runtime {
             return;
         }
         let shared = &self.handle.shared;
+        let start = primitive::now();
         let wait = timeout != Some(Duration::ZERO);
         let may_wait = !context::in_async();
+        // In `block_in_place`, the poll below on the stack cannot return before we do.
+        let inside = context::is_inside(shared);
+        let timeout = if may_wait && !inside { timeout } else { Some(Duration::ZERO) };
         if shared.begin_shutdown() && shared.is_current_thread() {
             // There are no other threads of the runtime: the tasks are dropped here.
             let guard = self.handle.enter();
             if context::is_member_of(shared) {
                 shared.shut_down_inside();
             } else {
-                shared.shut_down_current_thread();
+                let deadline = timeout.and_then(|timeout| start.checked_add(timeout));
+                shared.shut_down_current_thread(deadline);
             }
             drop(guard);
         }
-        let start = volt_sync::internal::primitive::now();
-        if wait && may_wait {
+        if timeout != Some(Duration::ZERO) {
             shared.threads.wait(timeout);
         }
         let left = |timeout: Duration| timeout.saturating_sub(start.elapsed());
-        let wait_for_blocking = if may_wait { timeout.map(left) } else { Some(Duration::ZERO) };
-        shared.blocking.shutdown(wait_for_blocking);
+        shared.blocking.shutdown(timeout.map(left));
         assert!(
             !wait || may_wait || thread::panicking(),
             "a runtime must not be dropped where futures are polled: the thread would wait for \
@@ -340,8 +351,7 @@ pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 /// # Errors
 /// If the operating system gives no thread.
 pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()> {
-    let name = contain(|| (shared.config.thread_name)()).unwrap_or_default();
-    let builder = thread::Builder::new().name(name);
+    let builder = thread::Builder::new().name(thread_name(&shared.config.thread_name));
     #[cfg(not(volt_loom))]
     let builder = match shared.config.thread_stack_size {
         Some(size) => builder.stack_size(size),
@@ -363,10 +373,41 @@ fn worker_thread(shared: &Arc<Shared>, index: usize) {
     #[cfg(not(volt_loom))]
     volt_sync::internal::primitive::set_timer_slack(1);
     call_hook(shared.config.on_thread_start.as_deref());
+    be_worker(shared, index);
+    call_hook(shared.config.on_thread_stop.as_deref());
+}
+
+/// Goes on as worker `index` until the runtime shuts down, or the worker is handed over.
+fn be_worker(shared: &Arc<Shared>, index: usize) {
     let park = shared.park_of(index);
     let worker = Worker::new(shared, index, &park);
     context::with_worker(&worker, || worker.run_thread());
-    call_hook(shared.config.on_thread_stop.as_deref());
+}
+
+/// Lets another thread go on as worker `index` of `shared`: an idle one of the blocking pool, if
+/// there is one. When it is no longer that worker, it returns to the pool.
+///
+/// # Errors
+/// If the operating system gives no thread.
+pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()> {
+    let alive = Alive::new(&shared.threads);
+    let theirs = shared.clone();
+    shared.blocking.lend(Box::new(move || {
+        // Counted until it has let go of the scheduler.
+        let _alive = alive;
+        let shared = theirs;
+        #[cfg(not(volt_loom))]
+        volt_sync::internal::primitive::set_timer_slack(1);
+        be_worker(&shared, index);
+    }))
+}
+
+/// Names the next thread, by user code. A name that is missing because of a panic, or that the
+/// operating system would not take, is no reason not to start a thread.
+pub(crate) fn thread_name(name: &config::ThreadName) -> String {
+    let mut name = contain(|| name()).unwrap_or_else(|| "volt-worker".to_owned());
+    name.retain(|c| c != '\0');
+    name
 }
 
 /// Calls a hook of the builder. A panic in it has been reported, and shall not cost a thread: the
@@ -378,7 +419,7 @@ pub(crate) fn call_hook(hook: Option<&(dyn Fn() + Send + Sync)>) {
 }
 
 /// Calls user code that nothing depends on.
-fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
+pub(crate) fn contain<R>(f: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Some(result),
         Err(payload) => {

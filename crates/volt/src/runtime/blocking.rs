@@ -13,8 +13,13 @@
 //! A thread that arrives takes a closure and, if it leaves others behind, sends the next thread on
 //! its way before it runs its own.
 //!
+//! Lending: an idle thread, or a new one, can be given a job of its own at once (`Pool::lend`): to go
+//! on as a worker whose thread blocks in `block_in_place`. It counts neither for the limit nor as one
+//! that looks at the queue until it returns. If there is no room then, it stays as a spare one, for
+//! the next job.
+//!
 //! State, all under one lock: the queue, the idle threads (a stack: the least recently used ones
-//! time out), the number of threads, `on_the_way`, `shutdown`.
+//! time out), the spare ones, the number of threads, `on_the_way`, the jobs for which threads are lent, `shutdown`.
 //!
 //! | Thread         | by                         | becomes                                     |
 //! |----------------|----------------------------|---------------------------------------------|
@@ -22,6 +27,9 @@
 //! | on the way     | reaching the lock          | running, or idle, or ended at shutdown      |
 //! | running        | its closure's end          | running, or on the way (it spins), or idle  |
 //! | idle           | `Pool::dispatch`           | on the way; it has left the idle stack      |
+//! | none, idle, spare | `Pool::lend`            | lent; it has left its stack                 |
+//! | lent           | its job's end              | running or idle; spare if the others are at the limit |
+//! | spare          | `spawn`, `Pool::dispatch`, if there is room | on the way                 |
 //! | idle           | keep-alive, if still in the idle stack | ended                           |
 //!
 //! Invariants:
@@ -29,8 +37,10 @@
 //!    which it looks.
 //! 2. If the queue is not empty and nobody is on the way, then no thread is idle and no further one
 //!    may be started (the limit, or the system refuses).
-//! 3. User code (closures, hooks, drops) runs outside the lock. Only the start of a thread is done
-//!    under it: so a failure is known before the closure is accepted.
+//! 3. User code (closures, hooks, names of threads, drops) runs outside the lock. Only the start of a
+//!    thread is done under it: so a failure is known before the closure is accepted.
+//! 4. Each closure that `around_task` was told of is reported gone, once.
+//! 5. A thread of the pool that ends it does not wait for itself.
 //!
 //! Ordering edges: all under the lock, or the parker's [PK1]; `waiting` is a hint.
 //!

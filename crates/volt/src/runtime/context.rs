@@ -28,6 +28,9 @@ struct Context {
     worker: *const Worker<'static>,
     /// The `block_on` that this thread is in and for which it may become a guest.
     guest: *const Guest<'static>,
+    /// The runtimes that poll futures further down on the stack, whether or not the thread is still
+    /// their member.
+    frames: *const Frame,
     /// Futures are polled by this thread: it must not block.
     in_async: bool,
     /// The number of the `EnterGuard` that made `runtime` the current one in this scope, or 0.
@@ -40,10 +43,17 @@ impl Context {
             runtime: ptr::null(),
             worker: ptr::null(),
             guest: ptr::null(),
+            frames: ptr::null(),
             in_async: false,
             guard: 0,
         }
     }
+}
+
+/// A runtime that polls futures from here on up the stack.
+struct Frame {
+    runtime: *const Shared,
+    outer: *const Frame,
 }
 
 #[cfg(not(volt_loom))]
@@ -100,7 +110,9 @@ fn time_scope(context: &Context) -> time::Scope {
 
 /// Calls `f` as the member `worker`, which polls tasks.
 pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
+    let frame = Frame { runtime: Arc::as_ptr(worker.shared), outer: get().frames };
     let change = |context: &mut Context| {
+        context.frames = &raw const frame;
         context.runtime = Arc::as_ptr(worker.shared);
         context.worker = ptr::from_ref(worker).cast();
         context.guest = ptr::null();
@@ -112,7 +124,9 @@ pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
 /// Calls `f` inside `block_on`.
 #[inline]
 pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
+    let frame = Frame { runtime: Arc::as_ptr(guest.shared), outer: get().frames };
     let change = |context: &mut Context| {
+        context.frames = &raw const frame;
         context.runtime = Arc::as_ptr(guest.shared);
         context.worker = ptr::null();
         context.guest = ptr::from_ref(guest).cast();
@@ -212,6 +226,28 @@ pub(crate) fn current_worker<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
 /// True if this thread is a member of `shared`.
 pub(crate) fn is_member_of(shared: &Shared) -> bool {
     current_worker(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared, shared)))
+}
+
+/// True if this thread is the one that runs the tasks of a current-thread runtime.
+pub(crate) fn runs_current_thread() -> bool {
+    let context = get();
+    // SAFETY: valid by the invariant.
+    let guest = unsafe { context.guest.as_ref() };
+    guest.is_some_and(|guest| guest.shared.is_current_thread())
+}
+
+/// True if a future of `shared` is polled further down on this thread's stack, even if the thread
+/// may block meanwhile (`block_in_place`).
+pub(crate) fn is_inside(shared: &Shared) -> bool {
+    let mut next = get().frames;
+    // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
+    while let Some(frame) = unsafe { next.as_ref() } {
+        if ptr::eq(frame.runtime, shared) {
+            return true;
+        }
+        next = frame.outer;
+    }
+    false
 }
 
 /// As [`current_worker`], but a thread in `block_on` becomes a member first.

@@ -114,3 +114,67 @@ fn closures_that_wait_for_each_other_get_a_thread_each() {
         assert!(pool.shutdown(None));
     });
 }
+
+/// A thread is lent while it goes to sleep, or ends for idleness; its job and a closure are both
+/// run, by it and another one, or one after the other.
+#[test]
+fn lend_against_sleep() {
+    for keep_alive in [Duration::from_secs(1), Duration::ZERO] {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(move || {
+            let pool = Pool::new(config(1, keep_alive));
+            let gate = Arc::new(volt_sync::internal::Parker::new());
+            let done = Arc::new(volt_sync::internal::Parker::new());
+            pool.spawn(|| ()).unwrap();
+            let (gate2, done2) = (gate.clone(), done.clone());
+            let job = move || {
+                // Lent threads do not count: the closure gets one, although the limit is 1.
+                gate2.park();
+                done2.unpark();
+            };
+            pool.lend(Box::new(job)).unwrap();
+            pool.spawn(move || gate.unpark()).unwrap();
+            done.park();
+            assert!(pool.shutdown(None));
+            assert_eq!(pool.metrics(), (0, 0, 0));
+        });
+    }
+}
+
+/// A job for which a thread was lent is done, whatever a shutdown says meanwhile; the shutdown waits
+/// for it.
+#[test]
+fn lend_against_shutdown() {
+    loom::model(|| {
+        let pool = Pool::new(config(1, Duration::from_secs(1)));
+        let ran = Arc::new(AtomicUsize::new(0));
+        pool.spawn(|| ()).unwrap();
+        let (pool2, ran2) = (pool.clone(), ran.clone());
+        let lender = loom::thread::spawn(move || pool2.lend(Box::new(count(&ran2))).is_ok());
+        pool.shutdown(None);
+        assert!(lender.join().unwrap());
+        // It may have been lent after the shutdown was over.
+        while ran.load(SeqCst) == 0 {
+            loom::thread::yield_now();
+        }
+    });
+}
+
+/// A closure that shuts its own pool down waits for the other thread, not for itself.
+#[test]
+fn shutdown_by_an_own_thread() {
+    loom::model(|| {
+        let pool = Pool::new(config(2, Duration::from_secs(1)));
+        let other = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        drop(pool.spawn_mandatory(count(&other)).unwrap());
+        let (pool2, done2) = (pool.clone(), done.clone());
+        drop(pool.spawn_mandatory(move || {
+            assert!(pool2.shutdown(None));
+            assert_eq!(other.load(SeqCst), 1);
+            done2.unpark();
+        }));
+        done.park();
+    });
+}

@@ -2,17 +2,19 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use volt_sync::internal::Parker;
-use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, MutexGuard, spin, thread};
+use volt_sync::internal::primitive::{self, Arc, AtomicUsize, Mutex, MutexGuard, spin, thread};
 
 use super::task;
+use crate::runtime::{contain, thread_name};
 use crate::task::{JoinHandle, Notified, TaskQueue};
 
 /// How often a thread looks at the queue before it goes to sleep. The first 64 rounds take a
@@ -24,6 +26,14 @@ const SHUT_DOWN: &str = "the runtime has shut down";
 /// A hook of the builder.
 type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
 
+/// What a thread is lent for.
+pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+volt_sync::internal::primitive::const_thread_local! {
+    /// The pool that this thread belongs to: an address to compare.
+    static POOL: Cell<*const ()> = Cell::new(ptr::null());
+}
+
 /// What the runtime's builder says about blocking threads.
 #[derive(Clone)]
 pub(crate) struct Config {
@@ -33,8 +43,8 @@ pub(crate) struct Config {
     pub(crate) thread_name: std::sync::Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) on_start: Option<Hook>,
     pub(crate) on_stop: Option<Hook>,
-    /// Called when a closure is queued, and after it has completed (not if it is dropped at
-    /// shutdown). A paused clock stands still in between.
+    /// Called when a closure is queued, and after it has completed or was dropped. A paused clock
+    /// stands still in between. They do not panic.
     pub(crate) around_task: Option<(Hook, Hook)>,
     /// Called once on each thread before all else; the thread keeps the result until it ends. The
     /// runtime enters its context here. It must not own the pool.
@@ -71,19 +81,33 @@ struct Shared {
 
 struct Inner {
     queue: TaskQueue,
-    /// Where the idle threads sleep.
-    idle: Vec<Arc<Parker>>,
-    /// How many threads will look at the queue again.
+    idle: Vec<Idle>,
+    /// Idle threads that do not count, since they came back when there was no room.
+    spare: Vec<Idle>,
+    /// What threads that were idle have been woken for, if not for the queue.
+    lent: Vec<(usize, Job)>,
+    /// How many threads will look at the queue again. Those that are lent do not count.
     threads: usize,
     /// How many threads have not ended; some may be about to.
     alive: usize,
     on_the_way: bool,
     shutdown: bool,
+    /// Threads of the pool for which `shutdown` does not wait: the one that has called it.
+    exempt: usize,
+    /// The name of the next thread, if it was made already.
+    name: Option<String>,
     /// The thread that ended last; the next one to end, or `shutdown`, joins it.
     ended: Option<thread::JoinHandle<()>>,
     /// The handles of the running threads.
     handles: Vec<(usize, thread::JoinHandle<()>)>,
     next_thread: usize,
+}
+
+/// An idle thread.
+struct Idle {
+    number: usize,
+    /// Where it sleeps.
+    parker: Arc<Parker>,
 }
 
 impl Pool {
@@ -93,10 +117,14 @@ impl Pool {
             inner: Mutex::new(Inner {
                 queue: TaskQueue::new(),
                 idle: Vec::new(),
+                spare: Vec::new(),
+                lent: Vec::new(),
                 threads: 0,
                 alive: 0,
                 on_the_way: false,
                 shutdown: false,
+                exempt: 0,
+                name: None,
                 ended: None,
                 handles: Vec::new(),
                 next_thread: 0,
@@ -135,69 +163,117 @@ impl Pool {
     }
 
     fn queue(&self, task: Notified) -> io::Result<()> {
-        if let Some((before, _)) = &self.0.config.around_task {
-            before();
+        let shared = &*self.0;
+        shared.hold();
+        let mut inner = shared.lock();
+        while !inner.shutdown && inner.threads == 0 {
+            if let Some(sleeper) = inner.call_spare() {
+                // It needs the lock first.
+                sleeper.unpark();
+                break;
+            }
+            let (locked, name) = shared.with_name(inner);
+            inner = locked;
+            let Some(name) = name else { continue };
+            if let Err(error) = self.start(&mut inner, name, None) {
+                drop(inner);
+                shared.refuse(task);
+                return Err(error);
+            }
         }
-        let mut inner = self.0.lock();
         if inner.shutdown {
             drop(inner);
             let mandatory = task::is_mandatory(&task);
-            drop(task);
+            shared.refuse(task);
             return if mandatory { Err(io::Error::other(SHUT_DOWN)) } else { Ok(()) };
         }
-        let started = if inner.threads == 0 { self.start(&mut inner) } else { Ok(()) };
-        if let Err(error) = started {
-            drop(inner);
-            drop(task);
-            return Err(error);
-        }
-        self.0.push(&mut inner, task);
+        shared.push(&mut inner, task);
         self.dispatch(inner);
         Ok(())
     }
 
     /// If a closure waits and nobody is on the way: wakes a thread, or starts one.
-    fn dispatch(&self, mut inner: MutexGuard<'_, Inner>) {
-        if inner.queue.is_empty() || inner.on_the_way {
-            return;
-        }
-        if let Some(sleeper) = inner.idle.pop() {
-            inner.on_the_way = true;
-            drop(inner);
-            sleeper.unpark();
-        } else if inner.threads < self.0.config.max_threads.max(1) {
-            // A failure is no loss: there are other threads (invariant 1), they come back here.
-            let _refused = self.start(&mut inner);
+    fn dispatch<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
+        loop {
+            if inner.queue.is_empty() || inner.on_the_way {
+                return;
+            }
+            if let Some(sleeper) = inner.idle.pop() {
+                inner.on_the_way = true;
+                drop(inner);
+                return sleeper.parker.unpark();
+            }
+            if inner.threads >= self.0.max_threads() {
+                return;
+            }
+            if let Some(sleeper) = inner.call_spare() {
+                drop(inner);
+                return sleeper.unpark();
+            }
+            let (locked, name) = self.0.with_name(inner);
+            inner = locked;
+            if let Some(name) = name {
+                // A failure is no loss: there are other threads (invariant 1), they come back here.
+                let _refused = self.start(&mut inner, name, None);
+                return;
+            }
         }
     }
 
-    /// Starts a thread; it is on its way then.
-    fn start(&self, inner: &mut Inner) -> io::Result<()> {
-        let config = &self.0.config;
-        let mut builder = thread::Builder::new().name((config.thread_name)());
-        if let Some(size) = config.stack_size {
+    /// Runs `job` at once on a thread of its own: an idle one, or a new one. The number of such
+    /// threads has no limit, and as long as the job runs they do not count as the pool's.
+    ///
+    /// A job does not panic.
+    ///
+    /// # Errors
+    /// If there is no idle thread and none can be started. The job is dropped.
+    pub(crate) fn lend(&self, job: Job) -> io::Result<()> {
+        let mut inner = self.0.lock();
+        loop {
+            let spare = inner.spare.pop();
+            if let Some(sleeper) = spare.or_else(|| inner.take_idle()) {
+                inner.lent.push((sleeper.number, job));
+                drop(inner);
+                sleeper.parker.unpark();
+                return Ok(());
+            }
+            let (locked, name) = self.0.with_name(inner);
+            inner = locked;
+            if let Some(name) = name {
+                return self.start(&mut inner, name, Some(job));
+            }
+        }
+    }
+
+    /// Starts a thread. It is on its way then, or lent for `job`.
+    fn start(&self, inner: &mut Inner, name: String, job: Option<Job>) -> io::Result<()> {
+        let mut builder = thread::Builder::new().name(name);
+        if let Some(size) = self.0.config.stack_size {
             builder = builder.stack_size(size);
         }
         let number = inner.next_thread;
+        let lent = job.is_some();
         let pool = self.clone();
-        let handle = builder.spawn(move || pool.thread(number))?;
+        let handle = builder.spawn(move || pool.thread(number, job))?;
         inner.next_thread += 1;
         inner.handles.push((number, handle));
-        inner.threads += 1;
         inner.alive += 1;
-        inner.on_the_way = true;
+        if !lent {
+            inner.threads += 1;
+            inner.on_the_way = true;
+        }
         Ok(())
     }
 
     /// A thread's life.
-    fn thread(self, number: usize) {
+    fn thread(self, number: usize, job: Option<Job>) {
         let shared = &*self.0;
+        let _ended = POOL.try_with(|pool| pool.set(self.address()));
         let entered = shared.config.enter.as_ref().and_then(|enter| contain(|| enter()));
         if let Some(hook) = &shared.config.on_start {
             contain(|| hook());
         }
-        let mut inner = self.work();
-        inner.threads -= 1;
+        let mut inner = self.work(number, job);
         let own = inner.handles.iter().position(|(n, _)| *n == number);
         let own = own.map(|at| inner.handles.swap_remove(at).1);
         drop(inner);
@@ -207,7 +283,7 @@ impl Pool {
         contain(|| drop(entered));
         let mut inner = shared.lock();
         inner.alive -= 1;
-        let last = inner.alive == 0 && inner.shutdown;
+        let last = inner.alive <= inner.exempt && inner.shutdown;
         let earlier = std::mem::replace(&mut inner.ended, own);
         drop(inner);
         if let Some(earlier) = earlier {
@@ -218,65 +294,108 @@ impl Pool {
         }
     }
 
-    /// Runs closures until the thread has been idle for too long, or the pool shuts down. The queue
-    /// is empty then, and the lock held.
-    fn work(&self) -> MutexGuard<'_, Inner> {
+    /// Runs closures, and what the thread is lent for, until it has been idle for too long, or the
+    /// pool shuts down. Then the queue is empty (or others see to it), the lock held, and the thread
+    /// no longer counted in `threads`.
+    fn work(&self, number: usize, mut job: Option<Job>) -> MutexGuard<'_, Inner> {
         let shared = &*self.0;
-        let sleeper = Arc::new(Parker::new());
+        let parker = Arc::new(Parker::new());
         let mut inner = shared.lock();
-        inner.on_the_way = false;
+        loop {
+            // It is running: lent if it has a job, otherwise counted and on the way.
+            let counted = match job.take() {
+                None => {
+                    inner.on_the_way = false;
+                    inner = self.work_off(inner);
+                    true
+                }
+                Some(job) => {
+                    drop(inner);
+                    job();
+                    inner = shared.lock();
+                    let room = inner.threads < shared.max_threads();
+                    inner.threads += usize::from(room);
+                    if room && !inner.queue.is_empty() {
+                        inner = self.work_off(inner);
+                    }
+                    room
+                }
+            };
+            if inner.shutdown {
+                inner.threads -= usize::from(counted);
+                return inner;
+            }
+            let idle = Idle { number, parker: Arc::clone(&parker) };
+            if counted {
+                inner.idle.push(idle)
+            } else {
+                inner.spare.push(idle)
+            }
+            drop(inner);
+            let woken = shared.sleep(&parker);
+            inner = shared.lock();
+            if !woken {
+                if inner.forget(number, counted) {
+                    inner.threads -= usize::from(counted);
+                    return inner;
+                }
+                // Called just now: the token is here or about to be.
+                drop(inner);
+                parker.park();
+                inner = shared.lock();
+            }
+            job = inner.take_job(number);
+        }
+    }
+
+    /// Runs closures until there have been none for a moment.
+    fn work_off<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) -> MutexGuard<'a, Inner> {
+        let shared = &*self.0;
         loop {
             while let Some(task) = shared.pop(&mut inner) {
                 self.dispatch(inner);
                 task.run();
-                if let Some((_, after)) = &shared.config.around_task {
-                    after();
-                }
+                shared.release();
                 inner = shared.lock();
             }
-            if inner.shutdown {
+            if inner.shutdown || inner.on_the_way {
                 return inner;
             }
-            if !inner.on_the_way {
-                inner.on_the_way = true;
-                drop(inner);
-                shared.spin();
-                inner = shared.lock();
-                inner.on_the_way = false;
-                if inner.shutdown || !inner.queue.is_empty() {
-                    continue;
-                }
-            }
-            inner.idle.push(Arc::clone(&sleeper));
+            inner.on_the_way = true;
             drop(inner);
-            let woken = shared.sleep(&sleeper);
+            shared.spin();
             inner = shared.lock();
-            if !woken {
-                match inner.idle.iter().position(|other| Arc::ptr_eq(other, &sleeper)) {
-                    Some(at) => {
-                        inner.idle.swap_remove(at);
-                        return inner;
-                    }
-                    None => {
-                        // Called just now: the token is here or about to be.
-                        drop(inner);
-                        sleeper.park();
-                        inner = shared.lock();
-                    }
-                }
-            }
             inner.on_the_way = false;
+            if inner.queue.is_empty() {
+                return inner;
+            }
         }
+    }
+
+    /// What [`POOL`] holds on the threads of this pool.
+    fn address(&self) -> *const () {
+        ptr::from_ref(&*self.0).cast()
+    }
+
+    /// True on the threads of this pool.
+    fn is_own_thread(&self) -> bool {
+        POOL.try_with(|pool| pool.get() == self.address()).unwrap_or(false)
     }
 
     /// Ends the pool: no more closures are accepted, those that have not begun are dropped here
     /// (except mandatory ones). Then waits for the threads, for `timeout` at most; `None`: until
-    /// they have ended. Returns whether they have.
+    /// they have ended. Returns whether they have. A thread of the pool does not wait for itself.
     pub(crate) fn shutdown(&self, timeout: Option<Duration>) -> bool {
         let shared = &*self.0;
+        let own = usize::from(self.is_own_thread());
         let mut inner = shared.lock();
         let first = !std::mem::replace(&mut inner.shutdown, true);
-        let sleepers = std::mem::take(&mut inner.idle);
+        inner.exempt = own;
+        let mut sleepers = std::mem::take(&mut inner.idle);
+        // These count while they end, as if they had been called.
+        inner.threads += inner.spare.len();
+        let mut spare = std::mem::take(&mut inner.spare);
+        sleepers.append(&mut spare);
         let (mut kept, mut dropped) = (TaskQueue::new(), TaskQueue::new());
         while let Some(task) = shared.pop(&mut inner) {
             if task::is_mandatory(&task) { kept.push(task) } else { dropped.push(task) }
@@ -285,14 +404,16 @@ impl Pool {
         let alive = inner.alive;
         drop(inner);
         for sleeper in &sleepers {
-            sleeper.unpark();
+            sleeper.parker.unpark();
         }
-        drop(dropped);
-        if alive > 0 && first && !shared.wait_for_end(timeout) {
+        while let Some(task) = dropped.pop() {
+            shared.refuse(task);
+        }
+        if alive > own && first && !shared.wait_for_end(timeout) {
             return false;
         }
         let mut inner = shared.lock();
-        let all = inner.alive == 0;
+        let all = inner.alive <= own;
         let ended = if all { inner.ended.take() } else { None };
         drop(inner);
         if let Some(thread) = ended {
@@ -308,10 +429,89 @@ impl Pool {
     }
 }
 
+#[cfg(all(test, not(volt_loom)))]
+impl Pool {
+    /// How many threads are idle or spare.
+    pub(super) fn sleeping(&self) -> usize {
+        let inner = self.0.lock();
+        inner.idle.len() + inner.spare.len()
+    }
+}
+
+impl Inner {
+    /// Takes an idle thread that will not look at the queue again.
+    fn take_idle(&mut self) -> Option<Idle> {
+        let idle = self.idle.pop()?;
+        self.threads -= 1;
+        Some(idle)
+    }
+
+    /// Sends a spare thread on its way, if there is one: wake it. There must be room.
+    fn call_spare(&mut self) -> Option<Arc<Parker>> {
+        let spare = self.spare.pop()?;
+        self.threads += 1;
+        self.on_the_way = true;
+        Some(spare.parker)
+    }
+
+    /// Removes a thread that gets up by itself. False if it has been called.
+    fn forget(&mut self, number: usize, counted: bool) -> bool {
+        let list = if counted { &mut self.idle } else { &mut self.spare };
+        let at = list.iter().position(|idle| idle.number == number);
+        at.map(|at| list.swap_remove(at)).is_some()
+    }
+
+    /// What a thread that was called is lent for; otherwise it is on the way.
+    fn take_job(&mut self, number: usize) -> Option<Job> {
+        let at = self.lent.iter().position(|(lent, _)| *lent == number)?;
+        Some(self.lent.swap_remove(at).1)
+    }
+}
+
 impl Shared {
+    fn max_threads(&self) -> usize {
+        self.config.max_threads.max(1)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // No user code runs under the lock, so a poisoned one is as good.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A closure was made.
+    fn hold(&self) {
+        if let Some((before, _)) = &self.config.around_task {
+            before();
+        }
+    }
+
+    /// A closure is gone.
+    fn release(&self) {
+        if let Some((_, after)) = &self.config.around_task {
+            after();
+        }
+    }
+
+    /// Drops a closure that is not run.
+    fn refuse(&self, task: Notified) {
+        drop(task);
+        self.release();
+    }
+
+    /// The name for a thread, with the lock held all the time; or none, with the lock given back in
+    /// between, and the name kept for the next call: it is made by user code.
+    fn with_name<'a>(
+        &'a self,
+        mut inner: MutexGuard<'a, Inner>,
+    ) -> (MutexGuard<'a, Inner>, Option<String>) {
+        if let Some(name) = inner.name.take() {
+            return (inner, Some(name));
+        }
+        drop(inner);
+        let name = thread_name(&self.config.thread_name);
+        inner = self.lock();
+        inner.name = Some(name);
+        (inner, None)
     }
 
     fn push(&self, inner: &mut Inner, task: Notified) {
@@ -350,21 +550,22 @@ impl Shared {
 
     /// Waits until the last thread has ended. False if that takes longer than `timeout`.
     fn wait_for_end(&self, timeout: Option<Duration>) -> bool {
-        match timeout {
-            None => {
-                self.ended.park();
-                true
+        let deadline = timeout.and_then(|timeout| primitive::now().checked_add(timeout));
+        let Some(deadline) = deadline else {
+            self.ended.park();
+            return true;
+        };
+        loop {
+            let left = deadline.saturating_duration_since(primitive::now());
+            if left.is_zero() {
+                return false;
             }
-            Some(timeout) if timeout.is_zero() => false,
-            // A spurious return says "not yet", which the caller checks.
-            Some(timeout) => self.ended.park_timeout(timeout),
+            // A spurious return is not the end.
+            if self.ended.park_timeout(left) {
+                return true;
+            }
         }
     }
-}
-
-/// Runs a hook. A panic in it has been reported, and shall not cost a thread.
-fn contain<R>(hook: impl FnOnce() -> R) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(hook)).ok()
 }
 
 impl fmt::Debug for Pool {

@@ -208,3 +208,99 @@ fn abort_before_and_after_the_start() {
     assert!(block_on(waiting).unwrap_err().is_cancelled());
     pool.shutdown(None);
 }
+
+/// What holds the clock lets go of it for every closure, whatever becomes of it.
+#[test]
+fn each_hold_is_released() {
+    let held = Arc::new(AtomicUsize::new(0));
+    let add = |held: Arc<AtomicUsize>, by: usize| -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(move || {
+            held.fetch_add(by, SeqCst);
+        })
+    };
+    let config = |stack_size| Config {
+        max_threads: 1,
+        stack_size,
+        around_task: Some((add(held.clone(), 1), add(held.clone(), usize::MAX))),
+        ..Config::default()
+    };
+    let refusing = Pool::new(config(Some(1 << 50)));
+    assert!(refusing.spawn(|| ()).is_err());
+    assert_eq!(held.load(SeqCst), 0, "no thread");
+
+    let pool = Pool::new(config(None));
+    let (running, gate) = occupy(&pool);
+    let (aborted, panics) = (pool.spawn(|| ()).unwrap(), pool.spawn(|| panic!("no")).unwrap());
+    aborted.abort();
+    assert_eq!(held.load(SeqCst), 3);
+    drop(gate);
+    assert!(join(running));
+    assert!(block_on(aborted).is_err() && block_on(panics).is_err());
+
+    let (running, gate) = occupy(&pool);
+    let dropped = pool.spawn(|| ()).unwrap();
+    assert!(!pool.shutdown(Some(Duration::ZERO)));
+    assert!(block_on(dropped).unwrap_err().is_cancelled());
+    assert_eq!(held.load(SeqCst), 1, "only the one that runs");
+    assert!(block_on(pool.spawn(|| ()).unwrap()).unwrap_err().is_cancelled());
+    assert!(pool.spawn_mandatory(|| ()).is_err());
+    assert_eq!(held.load(SeqCst), 1);
+    drop(gate);
+    assert!(join(running));
+    let start = Instant::now();
+    while held.load(SeqCst) > 0 {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A shutdown with a timeout does not return early for a spurious wake-up, and not late.
+#[test]
+fn shutdown_on_an_own_thread_waits_for_the_others() {
+    let pool = pool(4);
+    let (running, release) = occupy(&pool);
+    let theirs = pool.clone();
+    let inside = pool.spawn(move || {
+        let early = theirs.shutdown(Some(Duration::from_millis(20)));
+        (early, theirs.metrics().0)
+    });
+    let (early, threads) = join(inside.unwrap());
+    assert!(!early, "another closure still runs");
+    assert!(threads >= 2);
+    drop(release);
+    assert!(join(running));
+}
+
+/// A lent thread that finds no room when it is done waits for the next job, or for room.
+#[test]
+fn spare_threads_are_used_again() {
+    let ids = Arc::new(Mutex::new(HashSet::new()));
+    let pool = pool(1);
+    let lend = |gate: mpsc::Receiver<()>| {
+        let (ids, (begun, began)) = (ids.clone(), mpsc::channel());
+        let job = move || {
+            ids.lock().unwrap().insert(thread::current().id());
+            begun.send(()).unwrap();
+            let _end = gate.recv();
+        };
+        pool.lend(Box::new(job)).unwrap();
+        began.recv().unwrap();
+    };
+    for _ in 0..50 {
+        let (gates, ends): (Vec<_>, Vec<_>) = (0..3).map(|_| mpsc::channel::<()>()).unzip();
+        ends.into_iter().for_each(lend);
+        drop(gates);
+        // There is room for one of them.
+        join(pool.spawn(|| ()).unwrap());
+        let start = Instant::now();
+        while pool.sleeping() < 3 {
+            assert!(start.elapsed() < Duration::from_secs(10));
+            thread::sleep(Duration::from_micros(50));
+        }
+        assert_eq!(pool.metrics().0, 1);
+    }
+    let used = ids.lock().unwrap().len();
+    assert!(used <= 4, "{used} threads for three jobs at a time");
+    assert!(pool.shutdown(None));
+    assert_eq!(pool.metrics(), (0, 0, 0));
+}

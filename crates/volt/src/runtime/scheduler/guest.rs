@@ -135,7 +135,7 @@ impl<'r> Guest<'r> {
         if self.shared.is_current_thread() && self.shared.is_shut_down() {
             // Perhaps by a task on this thread, which could not wait for itself.
             let _entered = context::EnterGuard::new(self.shared.clone());
-            self.shared.shut_down_current_thread();
+            self.shared.shut_down_current_thread(None);
         }
     }
 }
@@ -175,6 +175,7 @@ impl Worker<'_> {
             if self.is_running() && self.take_root() {
                 self.end_search();
                 self.be_open();
+                self.flush_yielded_quietly();
                 self.count_poll();
                 if let Some(output) = poll() {
                     return Some(output);
@@ -329,10 +330,8 @@ fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
 /// On the thread of a current-thread runtime.
 #[track_caller]
 pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
-    let is_current_thread =
-        context::current_worker(|worker| worker.is_some_and(|w| w.shared.is_current_thread()));
     assert!(
-        !is_current_thread,
+        !context::runs_current_thread(),
         "`block_in_place` needs a multi-thread runtime: the thread of a current-thread runtime has \
          nobody to hand its tasks to"
     );
@@ -345,13 +344,13 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl Worker<'_> {
-    /// Leaves this member's tasks to others. A worker gets a new thread; a guest only gives up what
+    /// Leaves this member's tasks to others. A worker gets another thread; a guest only gives up what
     /// is in its queues.
     fn hand_over(&self) {
         // The new thread gets what is in the slot, and this is not.
         self.flush_yielded();
         if self.index < self.shared.workers
-            && crate::runtime::start_worker(self.shared, self.index).is_ok()
+            && crate::runtime::hand_over_worker(self.shared, self.index).is_ok()
         {
             self.handed_over.set(true);
             context::set_worker(ptr::null());

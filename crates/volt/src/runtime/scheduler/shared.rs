@@ -13,10 +13,11 @@
 use std::future::Future;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::time::Instant;
 
 use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::{
-    Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
+    self, Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
 };
 
 use super::idle::Idle;
@@ -272,6 +273,10 @@ impl Shared {
         unsafe { alive.injector.push(task.into_raw()) };
         alive.remote.add_shared(1);
         alive.notify();
+        if alive.is_current_thread() && alive.is_shut_down() {
+            // Whoever shut it down may not have waited for us.
+            alive.drain_to_the_last(Some(primitive::now()));
+        }
     }
 
     /// Wakes a member if that is needed, after work was made visible.
@@ -428,13 +433,17 @@ impl Shared {
         // ORD[SD2] acquire: those of the others, if they have ended already.
         if self.workers_left.fetch_sub(count, AcqRel) == count {
             self.owned.close_and_cancel();
-            self.drain_to_the_last();
+            self.drain_to_the_last(None);
         }
     }
 
-    /// Drops all tasks of a current-thread runtime.
-    pub(crate) fn shut_down_current_thread(&self) {
-        self.shut_down();
+    /// Drops all tasks of a current-thread runtime. Waits until `deadline` for those that other
+    /// threads poll (its guest, in a long poll) or are about to queue; these threads see to them
+    /// when they are done.
+    pub(crate) fn shut_down_current_thread(&self, deadline: Option<Instant>) {
+        self.owned.close_and_cancel();
+        self.drain();
+        self.drain_to_the_last(deadline);
     }
 
     /// Drops the tasks of a current-thread runtime except those on the stack of the calling thread,
@@ -451,18 +460,23 @@ impl Shared {
         self.drain();
         // ORD[SD2] release: this worker's queues are empty, and stay so.
         // ORD[SD2] acquire: those of the others too.
-        if self.workers == 0 || self.workers_left.fetch_sub(1, AcqRel) == 1 {
-            self.drain_to_the_last();
+        if self.workers_left.fetch_sub(1, AcqRel) == 1 {
+            self.drain_to_the_last(None);
         }
     }
 
-    /// Drops tasks until none is left; the driver last.
-    fn drain_to_the_last(&self) {
+    /// Drops tasks until none is left; the driver last. Gives up at the deadline.
+    fn drain_to_the_last(&self, deadline: Option<Instant>) {
         let mut attempt = 0;
         while !self.owned.is_empty() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             self.drain();
-            volt_sync::internal::primitive::spin(attempt);
+            if deadline.is_some_and(|deadline| primitive::now() >= deadline)
+                && !self.owned.is_empty()
+            {
+                return;
+            }
+            primitive::spin(attempt);
             if attempt > 1000 {
                 super::threads::pause();
             }

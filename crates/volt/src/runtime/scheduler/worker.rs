@@ -302,6 +302,18 @@ impl<'r> Worker<'r> {
         }
     }
 
+    /// As [`flush_yielded`](Self::flush_yielded), before a poll that is mostly short: the watcher
+    /// finds the task if it is not. Nobody is woken for it if there is one.
+    #[inline]
+    pub(super) fn flush_yielded_quietly(&self) {
+        if let Some(task) = self.yielded.take() {
+            self.push(task);
+            if self.shared.idle.load().wants_watcher() {
+                self.shared.notify();
+            }
+        }
+    }
+
     /// Takes this member's share of the injector.
     #[cold]
     fn fetch(&self) -> Option<NonNull<Header>> {

@@ -177,7 +177,7 @@ fn current_thread_is_woken_in_the_driver() {
         );
         outside.join().unwrap();
         shared.begin_shutdown();
-        shared.shut_down_current_thread();
+        shared.shut_down_current_thread(None);
     });
 }
 
