@@ -18,7 +18,9 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 ///
 /// **Fairness.** First in, first out: permits go to those who wait in the order in which they began
 /// to, a waiter for many permits included. While somebody waits, newcomers and `try_acquire` get
-/// nothing, so nobody starves.
+/// nothing, so nobody starves. Fair are the waits, not the shares of tasks that do not wait: a permit
+/// that is free goes to whoever asks, however many that one had before, and a future that finds none
+/// looks again for about a microsecond at most before it takes its place in the queue.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue and passes on
 /// permits that it had been granted. Nothing is lost.

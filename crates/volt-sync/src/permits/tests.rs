@@ -300,6 +300,20 @@ fn permits_up_to_the_maximum_can_be_added_by_few_and_by_many() {
     }
 }
 
+/// The step that loom does not reach (see STYLE.md): a waiter came while the counter was wrapped.
+#[test]
+fn the_repair_of_a_counter_that_wrapped_serves_those_who_found_too_few() {
+    let permits = Permits::new(Permits::MAX);
+    let deposit = super::word::Word::new(3).bits();
+    permits.word.fetch_add(deposit, std::sync::atomic::Ordering::SeqCst);
+    let wakes = Wakes::new();
+    let mut waiter = pin!(permits.acquire(4));
+    assert!(wakes.poll(waiter.as_mut()).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| permits.undo(deposit))).is_err());
+    assert_eq!((wakes.count(), permits.available()), (1, Permits::MAX - 4));
+    assert_eq!(poll_once(waiter), Poll::Ready(Ok(())));
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Try(usize),

@@ -1,9 +1,13 @@
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::TryAcquireError;
-use crate::test::{drop_at_every_await, ready};
+use crate::test::{Wakes, drop_at_every_await, ready};
 
 #[test]
 fn permits_split_merge_and_forget() {
@@ -56,6 +60,59 @@ fn a_closed_semaphore_refuses_and_takes_back() {
     semaphore.blocking_acquire().unwrap_err();
     drop(permit);
     assert_eq!(semaphore.available_permits(), 2);
+}
+
+/// Eight tasks use two permits, and are polled in any order, some far more often than others: each
+/// permit that is given back goes to the one that waits longest, and to nobody else.
+#[test]
+fn permits_go_to_whoever_waits_longest_however_often_others_ask() {
+    const TASKS: usize = 8;
+    let semaphore = Semaphore::new(2);
+    let turns: Vec<_> = (0..TASKS).map(|_| Cell::new(0)).collect();
+    let run = |task: usize| {
+        let (semaphore, turns) = (&semaphore, &turns);
+        async move {
+            loop {
+                let permit = semaphore.acquire().await.unwrap();
+                turns[task].set(turns[task].get() + 1);
+                yield_once().await;
+                drop(permit);
+            }
+        }
+    };
+    let mut tasks: Vec<_> = (0..TASKS).map(|task| (Box::pin(run(task)), Wakes::new())).collect();
+    let (mut queue, mut woken) = (VecDeque::new(), [0; TASKS]);
+    let mut holds = [false; TASKS];
+    for poll in 0..20_000_usize {
+        let random = (poll + 1).wrapping_mul(0x9e37_79b9);
+        let task = ((random >> 7) % TASKS).min((random >> 11) % TASKS);
+        let turns_before = turns[task].get();
+        let (future, wakes) = &mut tasks[task];
+        assert!(wakes.poll(future.as_mut()).is_pending());
+        let took = turns[task].get() > turns_before;
+        if holds[task] {
+            // It gave its permit back and asked for another one.
+            if let Some(oldest) = queue.pop_front() {
+                woken[oldest] += 1;
+            }
+        }
+        holds[task] = took;
+        if !took && !queue.contains(&task) {
+            queue.push_back(task);
+        }
+        let counts: Vec<usize> = tasks.iter().map(|(_, wakes)| wakes.count()).collect();
+        assert_eq!(counts, woken, "after poll {poll}");
+    }
+    assert!(turns.iter().all(|turns| turns.get() > 100), "{turns:?}");
+}
+
+/// `Pending` once.
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(
+        |_| if std::mem::replace(&mut yielded, true) { Poll::Ready(()) } else { Poll::Pending },
+    )
+    .await;
 }
 
 #[test]
