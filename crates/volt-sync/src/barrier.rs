@@ -17,6 +17,9 @@ use crate::wake_list::WakeList;
 /// **Semantics.** [`wait`](Self::wait) is ready once as many tasks as were given to
 /// [`new`](Self::new) wait; then the barrier starts over. The last to arrive is the leader.
 ///
+/// **When to use which.** For rounds of work that all must have finished. To wait for the end of tasks
+/// join them; for one event take [`Notify`](crate::Notify) or [`SetOnce`](crate::SetOnce).
+///
 /// **Cancel safety.** Dropping a waiting future takes its arrival back, as if it had never come
 /// (Tokio keeps counting it). One whose barrier has opened already has no effect on the others.
 ///

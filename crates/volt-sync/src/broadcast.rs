@@ -21,8 +21,20 @@
 //! values that were overwritten before this receiver got them, and continues with the oldest one
 //! that is left.
 //!
-//! # Cost
-//! [`channel`] allocates twice. Sending is one read-modify-write, and a load if nobody waits, two if
+//! # When to use which
+//! If a receiver needs only the newest value, [`watch`](crate::watch) never lags; if each value is for
+//! one receiver, take [`mpmc`](crate::mpmc); if none may be missed, one [`mpsc`](crate::mpsc) channel
+//! for each receiver.
+//!
+//! # Fairness
+//! All senders' values have one order, which every receiver sees. A value wakes those who wait in the
+//! order in which they began to.
+//!
+//! # Cancel safety
+//! A [`recv`](Receiver::recv) that is dropped has received nothing: the next one gets the same value.
+//!
+//! # Cost and memory
+//! [`channel`] allocates twice: a few hundred bytes, and for each place two words and a value. Sending is one read-modify-write, and a load if nobody waits, two if
 //! it overwrites; receiving is one and the clone, or, for the last receiver of a value, the value
 //! itself. Waiting allocates nothing. A value is dropped as soon as every receiver has got it or is
 //! gone.

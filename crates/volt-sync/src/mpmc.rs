@@ -4,6 +4,11 @@
 //! as memory does. Both have the same [`Sender`] and [`Receiver`], which can be cloned and shared,
 //! used on any executor, and from plain threads with the `blocking_*` and `try_*` methods.
 //!
+//! # When to use which
+//! Several workers share a queue. With one consumer [`mpsc`](crate::mpsc) receives a little faster and
+//! can reserve places; if every consumer is to get every message, take
+//! [`broadcast`](crate::broadcast). The [crate's page](crate#which-channel) has a table of all.
+//!
 //! # Closing
 //! The channel closes when the last sender or the last receiver is dropped, or by `close` on either
 //! side. A closed channel refuses sends, and its receivers get what was sent before. Messages that

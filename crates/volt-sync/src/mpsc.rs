@@ -5,6 +5,12 @@
 //! `send_timeout` needs a clock, which this crate does not know: [`Sender::send_until`] takes any
 //! future as its deadline.
 //!
+//! # When to use which
+//! One task does the work, or owns the state, and others send it requests. For several consumers
+//! take [`mpmc`](crate::mpmc), for one answer [`oneshot`](crate::oneshot). Prefer the bounded channel:
+//! it makes senders wait for a slow receiver, where the unbounded one grows. The
+//! [crate's page](crate#which-channel) has a table of all channels.
+//!
 //! # Closing
 //! The channel closes when the last sender or the receiver is dropped, or by [`Receiver::close`].
 //! A closed channel refuses sends, but capacity that was reserved before can still be used; the

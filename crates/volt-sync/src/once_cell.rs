@@ -19,6 +19,10 @@ use crate::permits::Refused;
 /// wait for it. If it panics or is cancelled, or [`get_or_try_init`](Self::get_or_try_init)'s fails,
 /// the next in line runs its own.
 ///
+/// **When to use which.** For a value that those who need it make, by an async function. If it is made
+/// by somebody else, [`SetOnce`](crate::SetOnce) waits for it; if making it awaits nothing, std's
+/// `OnceLock` does.
+///
 /// **Fairness.** First in, first out among those who wait to initialise.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place; dropping the one that runs its

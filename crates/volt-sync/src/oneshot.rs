@@ -1,6 +1,7 @@
 //! A channel for one value, from one sender to one receiver.
 //!
-//! Use it for the answer to a request, or for the result of a task. [`Sender::send`] never waits
+//! Use it for the answer to a request, or for the result of a task; for a value that several wait for
+//! [`SetOnce`](crate::SetOnce), for more than one value [`mpsc`](crate::mpsc). [`Sender::send`] never waits
 //! and needs no `.await`; the [`Receiver`] is the future of the value.
 //!
 //! ```
@@ -18,8 +19,11 @@
 //! is dropped or [closed](Receiver::close), [`Sender::send`] returns the value, and
 //! [`Sender::closed`] completes, so that the sender's side can stop its work.
 //!
-//! # Cost
-//! [`channel`] allocates once. `send` is one read-modify-write, two if the receiver waits for it;
+//! # Fairness
+//! There is nobody to be fair to: one sender, one receiver.
+//!
+//! # Cost and memory
+//! [`channel`] allocates once, five words and the value. `send` is one read-modify-write, two if the receiver waits for it;
 //! receiving is one load and frees the allocation without a further read-modify-write. Waiting
 //! allocates nothing.
 //!

@@ -16,6 +16,10 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// **Semantics.** [`acquire`](Self::acquire) waits until a permit is free and takes it; dropping the
 /// [`SemaphorePermit`] gives it back. [`close`](Self::close) refuses everybody from then on.
 ///
+/// **When to use which.** To bound how much is done or held at a time: connections, memory, requests.
+/// For one holder and a value take a [`Mutex`](crate::Mutex); to bound what is queued, a bounded
+/// channel.
+///
 /// **Fairness.** First in, first out: permits go to those who wait in the order in which they began
 /// to, a waiter for many permits included. While somebody waits, newcomers and `try_acquire` get
 /// nothing, so nobody starves. Fair are the waits, not the shares of tasks that do not wait: a permit

@@ -11,7 +11,11 @@ use crate::once::{self, Once};
 /// A value that somebody sets once, and others wait for.
 ///
 /// **Semantics.** The first [`set`](Self::set) wins; [`wait`](Self::wait) is ready once the value is
-/// there. If the value is made by those who need it, use [`OnceCell`](crate::OnceCell).
+/// there.
+///
+/// **When to use which.** For a value that comes once, from elsewhere, and stays. If it is made by
+/// those who need it, use [`OnceCell`](crate::OnceCell); if it changes, [`watch`](crate::watch); for
+/// one receiver that takes it, [`oneshot`](crate::oneshot).
 ///
 /// **Fairness.** All who wait are woken in the order in which they came.
 ///

@@ -1,8 +1,10 @@
 //! What the tests of several modules share.
 #![cfg_attr(volt_loom, allow(dead_code, reason = "the models need only a part of it"))]
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -101,6 +103,48 @@ pub(crate) fn drop_at_every_await<S, F: Future>(
             return;
         }
         assert!(polls < 100, "the future never completes");
+    }
+}
+
+/// Keeps something that a future needs for itself, such as a receiver.
+pub(crate) struct Lender<T>(Rc<RefCell<Option<T>>>);
+
+impl<T> Lender<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Rc::new(RefCell::new(Some(value))))
+    }
+
+    pub(crate) fn lend(&self) -> Lent<T> {
+        Lent(self.0.clone(), self.0.take())
+    }
+
+    /// What every future that had it has given back.
+    #[track_caller]
+    pub(crate) fn take_back(self) -> T {
+        self.0.take().expect("nobody has it")
+    }
+}
+
+/// Comes back to its lender when it is dropped.
+pub(crate) struct Lent<T>(Rc<RefCell<Option<T>>>, Option<T>);
+
+impl<T> std::ops::Deref for Lent<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        self.1.as_ref().expect("present until drop")
+    }
+}
+
+impl<T> std::ops::DerefMut for Lent<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.1.as_mut().expect("present until drop")
+    }
+}
+
+impl<T> Drop for Lent<T> {
+    fn drop(&mut self) {
+        self.0.replace(self.1.take());
     }
 }
 

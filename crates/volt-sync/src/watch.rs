@@ -1,7 +1,8 @@
 //! One value that senders replace and receivers look at: configuration, state, progress.
 //!
-//! A receiver sees the newest value; values in between may be missed. Use [`broadcast`](crate::broadcast)
-//! if every value matters.
+//! A receiver sees the newest value; values in between may be missed. Use
+//! [`broadcast`](crate::broadcast) if every value matters, and [`SetOnce`](crate::SetOnce) if there is
+//! only one.
 //!
 //! ```
 //! use volt_sync::watch;
@@ -25,8 +26,16 @@
 //! and never across an `.await`. As with every reader-writer lock, a thread that holds one `Ref` and
 //! asks for another can deadlock with a sender in between.
 //!
-//! # Cost
-//! [`channel`] allocates once. Sending is the two read-modify-writes of the lock, a store, a fence,
+//! # Fairness
+//! A new value wakes those who wait in the order in which they began to. Senders and borrows take
+//! turns as std's `RwLock` lets them.
+//!
+//! # Cancel safety
+//! A [`changed`](Receiver::changed) or [`wait_for`](Receiver::wait_for) that is dropped has marked
+//! nothing as seen.
+//!
+//! # Cost and memory
+//! [`channel`] allocates once, 17 words and the value. Sending is the two read-modify-writes of the lock, a store, a fence,
 //! and a load if nobody waits; `borrow` is those of the lock and a load. Waiting allocates nothing.
 
 mod receiver;

@@ -13,6 +13,7 @@ use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
 use crate::coop;
 use crate::primitive::thread;
+use crate::test::{Lender, drop_at_every_await};
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
@@ -80,6 +81,55 @@ fn a_cancelled_receive_loses_nothing() {
         tx.send(1).unwrap();
     }
     assert_eq!(rx.try_recv(), Ok(1));
+}
+
+#[test]
+fn a_receive_dropped_at_any_point_loses_nothing() {
+    let received = Cell::new(0);
+    drop_at_every_await(
+        || {
+            received.set(0);
+            let (tx, rx) = channel(8);
+            (tx, Lender::new(rx), Cell::new(0))
+        },
+        |(_, rx, _)| {
+            let (mut rx, received) = (rx.lend(), &received);
+            async move {
+                for number in 1..=3 {
+                    assert_eq!(rx.recv().await, Ok(number));
+                    received.set(number);
+                }
+            }
+        },
+        |(tx, _, sent), _| {
+            sent.set(sent.get() + 1);
+            tx.send(sent.get()).unwrap();
+        },
+        |(tx, rx, sent)| {
+            let mut rx = rx.take_back();
+            for number in received.get() + 1..=sent.get() {
+                assert_eq!(rx.try_recv(), Ok(number));
+            }
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+            assert!(tx.is_empty());
+        },
+    );
+}
+
+#[test]
+fn a_wait_for_the_last_receiver_dropped_at_any_point_leaves_no_trace() {
+    drop_at_every_await(
+        || {
+            let (tx, rx) = channel::<u8>(1);
+            (tx, Cell::new(Some(rx)))
+        },
+        |(tx, _)| {
+            let tx = tx.clone();
+            async move { tx.closed().await }
+        },
+        |(_, rx), _| drop(rx.take()),
+        |(tx, _)| assert!(poll(pin!(tx.closed()), Waker::noop()).is_ready()),
+    );
 }
 
 #[test]

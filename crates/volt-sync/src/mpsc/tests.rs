@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::pin;
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use super::error::{SendTimeoutError, TryRecvError, TrySendError};
 use super::{OwnedPermit, Permit, PermitIterator, Receiver, Sender};
 use super::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 use crate::coop;
-use crate::test::{Wakes, drop_at_every_await, not_impl, poll_once, ready};
+use crate::test::{Lender, Wakes, drop_at_every_await, not_impl, poll_once, ready};
 
 #[test]
 fn handles_permits_and_futures_are_send_and_sync() {
@@ -97,29 +98,99 @@ fn a_recv_dropped_at_any_point_loses_nothing() {
     drop_at_every_await(
         || {
             let (tx, rx) = channel(4);
-            (tx, Rc::new(std::cell::RefCell::new(Some(rx))))
+            (tx, Lender::new(rx))
         },
         |(_, rx)| {
-            // The receiver comes back when the future is dropped.
-            struct Back(Rc<std::cell::RefCell<Option<Receiver<u8>>>>, Option<Receiver<u8>>);
-            impl Drop for Back {
-                fn drop(&mut self) {
-                    *self.0.borrow_mut() = self.1.take();
-                }
-            }
-            let mut back = Back(rx.clone(), rx.borrow_mut().take());
+            let mut rx = rx.lend();
             async move {
-                let rx = back.1.as_mut().unwrap();
                 assert_eq!(rx.recv().await, Some(1));
                 rx.recv_many(&mut Vec::new(), 1).await
             }
         },
         |(tx, _), _| _ = tx.try_send(1),
         |(tx, rx)| {
-            let mut rx = rx.take().unwrap();
+            let mut rx = rx.take_back();
             while rx.try_recv().is_ok() {}
             tx.try_send(2).unwrap();
             assert_eq!(ready(rx.recv()), Some(2));
+        },
+    );
+}
+
+#[test]
+fn a_recv_of_an_unbounded_channel_dropped_at_any_point_loses_nothing() {
+    let sent = Cell::new(0);
+    let received = Cell::new(0);
+    drop_at_every_await(
+        || {
+            sent.set(0);
+            received.set(0);
+            let (tx, rx) = unbounded_channel();
+            (tx, Lender::new(rx))
+        },
+        |(_, rx)| {
+            let (mut rx, received) = (rx.lend(), &received);
+            async move {
+                assert_eq!(rx.recv().await, Some(1));
+                received.set(1);
+                received.set(1 + rx.recv_many(&mut Vec::new(), 1).await);
+            }
+        },
+        |(tx, _), _| {
+            tx.send(1).unwrap();
+            sent.set(sent.get() + 1);
+        },
+        |(_, rx)| {
+            let mut rx = rx.take_back();
+            while rx.try_recv().is_ok() {
+                received.set(received.get() + 1);
+            }
+            assert_eq!(received.get(), sent.get());
+        },
+    );
+}
+
+#[test]
+fn a_wait_for_the_close_dropped_at_any_point_leaves_no_trace() {
+    let wakes = Wakes::new();
+    drop_at_every_await(
+        || {
+            let ((tx, rx), (utx, urx)) = (channel::<u8>(1), unbounded_channel::<u8>());
+            (tx, Lender::new(rx), utx, Lender::new(urx))
+        },
+        |(tx, _, utx, _)| {
+            let (tx, utx) = (tx.clone(), utx.clone());
+            async move {
+                tx.closed().await;
+                utx.closed().await;
+            }
+        },
+        |(_, rx, _, urx), step| if step == 1 { rx.lend().close() } else { urx.lend().close() },
+        |(tx, rx, utx, urx)| {
+            drop((rx.take_back(), urx.take_back()));
+            assert!(wakes.poll(pin!(tx.closed())).is_ready());
+            assert!(wakes.poll(pin!(utx.closed())).is_ready());
+        },
+    );
+}
+
+#[test]
+fn a_send_with_a_deadline_dropped_at_any_point_gives_its_place_back() {
+    drop_at_every_await(
+        || {
+            let (tx, rx) = channel(1);
+            tx.try_send(0).unwrap();
+            (tx, Lender::new(rx))
+        },
+        |(tx, _)| {
+            let tx = tx.clone();
+            async move { tx.send_until(1, std::future::pending::<()>()).await.unwrap() }
+        },
+        |(_, rx), _| _ = rx.lend().try_recv(),
+        |(tx, rx)| {
+            let mut rx = rx.take_back();
+            while rx.try_recv().is_ok() {}
+            assert_eq!(tx.capacity(), 1);
         },
     );
 }

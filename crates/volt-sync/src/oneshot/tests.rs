@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
 use crate::coop;
+use crate::test::{Lender, drop_at_every_await};
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
@@ -107,6 +108,46 @@ fn an_error_from_try_recv_ends_the_receiver() {
     assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
     assert!(rx.is_terminated());
     assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+}
+
+#[test]
+fn a_wait_of_either_half_dropped_at_any_point_loses_nothing() {
+    let received = Cell::new(false);
+    drop_at_every_await(
+        || {
+            received.set(false);
+            let (tx, rx) = channel();
+            (Cell::new(Some(tx)), Lender::new(rx))
+        },
+        |(_, rx)| {
+            let (mut rx, received) = (rx.lend(), &received);
+            async move {
+                assert_eq!((&mut *rx).await, Ok(7));
+                received.set(true);
+            }
+        },
+        |(tx, _), _| {
+            if let Some(tx) = tx.take() {
+                tx.send(7).unwrap();
+            }
+        },
+        |(_, rx)| {
+            let mut rx = rx.take_back();
+            assert!(received.get() || rx.try_recv() == Ok(7));
+        },
+    );
+    drop_at_every_await(
+        || {
+            let (tx, rx) = channel::<u8>();
+            (Lender::new(tx), Lender::new(rx))
+        },
+        |(tx, _)| {
+            let mut tx = tx.lend();
+            async move { tx.closed().await }
+        },
+        |(_, rx), _| rx.lend().close(),
+        |(tx, _)| assert_eq!(tx.take_back().send(1), Err(1)),
+    );
 }
 
 #[test]

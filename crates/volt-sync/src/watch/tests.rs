@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use proptest::prelude::*;
 
 use super::{Receiver, Sender, channel};
 use crate::coop;
+use crate::test::{Lender, drop_at_every_await};
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
@@ -53,6 +55,49 @@ fn a_cancelled_wait_marks_nothing_as_seen() {
     }
     assert!(rx.has_changed().unwrap());
     block_on(rx.changed()).unwrap();
+}
+
+#[test]
+fn a_wait_dropped_at_any_point_leaves_the_change_to_the_next() {
+    let seen = Cell::new(0);
+    drop_at_every_await(
+        || {
+            seen.set(0);
+            let (tx, rx) = channel(0);
+            (tx, Lender::new(rx))
+        },
+        |(_, rx)| {
+            let (mut rx, seen) = (rx.lend(), &seen);
+            async move {
+                rx.changed().await.unwrap();
+                seen.set(1);
+                seen.set(*rx.wait_for(|value| *value == 3).await.unwrap());
+            }
+        },
+        |(tx, _), _| tx.send_modify(|value| *value += 1),
+        |(tx, rx)| {
+            let mut rx = rx.take_back();
+            let value = *tx.borrow();
+            assert_eq!(rx.has_changed().unwrap(), value > seen.get());
+            assert_eq!(*rx.borrow_and_update(), value);
+        },
+    );
+}
+
+#[test]
+fn a_wait_for_the_last_receiver_dropped_at_any_point_leaves_no_trace() {
+    drop_at_every_await(
+        || {
+            let (tx, rx) = channel(0);
+            (tx, Cell::new(Some(rx)))
+        },
+        |(tx, _)| {
+            let tx = tx.clone();
+            async move { tx.closed().await }
+        },
+        |(_, rx), _| drop(rx.take()),
+        |(tx, _)| assert!(poll(pin!(tx.closed()), Waker::noop()).is_ready()),
+    );
 }
 
 #[test]
