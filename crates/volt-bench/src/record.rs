@@ -238,7 +238,9 @@ pub(crate) mod tests {
         crashed.failure = Some("calibration: exit status: 101 (assertion failed <x>)".into());
         let mut tokio = contender("tokio", Role::Peer, &nine(200.0));
         tokio.extra.insert("allocations_per_op".into(), 2.0);
+        tokio.extra.insert("wait_p50_ns".into(), 1_500.0);
         tokio.extra.insert("wait_p99.9_ns".into(), 81_000.0);
+        tokio.extra.insert("share_max_over_min".into(), 1.25);
         let mut barging = contender("async-lock", Role::Peer, &nine(50.0));
         barging.note = "lets newcomers pass the queue".into();
         Record {
