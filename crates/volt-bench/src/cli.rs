@@ -33,7 +33,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
 
-    /// All rows, longer and more rounds (about half an hour)
+    /// All rows, longer and more rounds (about 20 minutes)
     #[arg(long)]
     pub(crate) full: bool,
 

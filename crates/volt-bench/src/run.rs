@@ -192,11 +192,11 @@ impl Outputs {
     }
 }
 
-/// Beside the binary's build directory, or in the temporary one.
+/// In cargo's target directory, if the binary is in one, or in the temporary directory.
 fn default_directory() -> PathBuf {
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|exe| Some(exe.parent()?.parent()?.join("volt-bench")));
+    let target =
+        std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.to_owned()));
+    let beside = target.filter(|d| d.join("CACHEDIR.TAG").exists()).map(|d| d.join("volt-bench"));
     let directory = beside.unwrap_or_else(|| std::env::temp_dir().join("volt-bench"));
     if std::fs::create_dir_all(&directory).is_ok() { directory } else { std::env::temp_dir() }
 }

@@ -97,7 +97,7 @@ fn time(b: &Bench) -> Duration {
     if b.rehearsal() {
         Duration::from_millis(40)
     } else {
-        (b.duration() * 16).clamp(Duration::from_millis(500), Duration::from_secs(1))
+        (b.duration() * 16).clamp(Duration::from_millis(500), Duration::from_millis(700))
     }
 }
 
