@@ -144,6 +144,7 @@ fn an_interrupted_run_keeps_its_rows() {
         .args(files)
         .process_group(0)
         .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
         .spawn()
         .expect("the command starts");
     let start = std::time::Instant::now();

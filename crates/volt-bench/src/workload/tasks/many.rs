@@ -18,6 +18,10 @@ use crate::registry::Row;
 
 const MANY: u64 = 10_000;
 
+/// Where the workers are busy: some runtimes then look at spawns from outside so rarely that more of
+/// them would take half a minute.
+const FEW: u64 = 1_000;
+
 pub(super) fn rows() -> Vec<Row> {
     vec![
         Row::new("tasks/spawn_many_local", "10,000 spawns from a task")
@@ -34,7 +38,7 @@ pub(super) fn rows() -> Vec<Row> {
             .peer("async-executor", spawn_many_remote::<smol::Multi, Idle>),
         Row::new(
             "tasks/spawn_many_remote_busy1",
-            "10,000 spawns from outside, workers busy with yields",
+            "1,000 spawns from outside, workers busy with yields",
         )
         .detail()
         .note("4 tasks compute for 10 us, then yield")
@@ -43,7 +47,7 @@ pub(super) fn rows() -> Vec<Row> {
         .peer("async-executor", spawn_many_remote::<smol::Multi, Yielding>),
         Row::new(
             "tasks/spawn_many_remote_busy2",
-            "10,000 spawns from outside, workers busy with spawns",
+            "1,000 spawns from outside, workers busy with spawns",
         )
         .detail()
         .note("4 tasks compute for 10 us, then spawn their successor")
@@ -108,27 +112,17 @@ impl Countdown {
 
 /// What a task remembers of its spawn: nothing, or when that was.
 trait Stamp: Copy + Send + 'static {
-    /// Places for delays, of `count` tasks.
-    fn places(count: u64) -> u64;
     fn now() -> Self;
     fn note(self, countdown: &Countdown);
 }
 
 impl Stamp for () {
-    fn places(_: u64) -> u64 {
-        0
-    }
-
     fn now() -> Self {}
 
     fn note(self, _: &Countdown) {}
 }
 
 impl Stamp for Instant {
-    fn places(count: u64) -> u64 {
-        count
-    }
-
     fn now() -> Self {
         Instant::now()
     }
@@ -146,15 +140,15 @@ async fn job<S: Stamp>(stamp: S, countdown: Arc<Countdown>) {
     countdown.down();
 }
 
-/// Times `burst`, or collects the delays of its jobs. `burst` is given a countdown of `MANY`.
-fn measure<F>(b: &mut Bench, mut burst: F)
+/// Times `burst`, or collects the delays of its jobs. `burst` is given a countdown of `count`.
+fn measure<F>(b: &mut Bench, count: u64, mut burst: F)
 where
     F: FnMut(bool, Arc<Countdown>, async_channel::Receiver<()>),
 {
     if !b.detail() {
-        b.iter_ops(MANY, |n| {
+        b.iter_ops(count, |n| {
             for _ in 0..n {
-                let (countdown, done) = Countdown::new(MANY);
+                let (countdown, done) = Countdown::new(count);
                 burst(false, countdown, done);
             }
         });
@@ -162,7 +156,7 @@ where
     }
     let (start, mut delays) = (Instant::now(), Vec::new());
     while start.elapsed() < b.duration() * 4 {
-        let (countdown, done) = Countdown::with_delays(MANY, Instant::places(MANY));
+        let (countdown, done) = Countdown::with_delays(count, count);
         burst(true, Arc::clone(&countdown), done);
         delays.extend(countdown.delays.iter().map(|delay| delay.load(Ordering::Relaxed)));
     }
@@ -177,7 +171,7 @@ fn spawn_local<R: Runtime, S: Stamp>(countdown: &Arc<Countdown>) {
 
 pub(crate) fn spawn_many_local<R: Runtime>(b: &mut Bench) {
     let runtime = R::start();
-    measure(b, |detail, countdown, done| {
+    measure(b, MANY, |detail, countdown, done| {
         runtime.run_task(async move {
             if detail {
                 spawn_local::<R, Instant>(&countdown);
@@ -189,20 +183,23 @@ pub(crate) fn spawn_many_local<R: Runtime>(b: &mut Bench) {
     });
 }
 
-fn spawn_outside<R: Runtime, S: Stamp>(runtime: &R, countdown: &Arc<Countdown>) {
-    for _ in 0..MANY {
+fn spawn_outside<R: Runtime, S: Stamp>(runtime: &R, count: u64, countdown: &Arc<Countdown>) {
+    for _ in 0..count {
         R::detach(runtime.spawn_outside(job(S::now(), Arc::clone(countdown))));
     }
 }
 
 /// With what the workers are busy meanwhile.
 pub(crate) trait Busy {
+    const SPAWNS: u64 = FEW;
     fn start<R: Runtime>(runtime: &R, stop: &Arc<AtomicBool>);
 }
 
 pub(crate) struct Idle;
 
 impl Busy for Idle {
+    const SPAWNS: u64 = MANY;
+
     fn start<R: Runtime>(_: &R, _: &Arc<AtomicBool>) {}
 }
 
@@ -253,11 +250,11 @@ pub(crate) fn spawn_many_remote<R: Runtime, B: Busy>(b: &mut Bench) {
     let runtime = R::start();
     let stop = Arc::new(AtomicBool::new(false));
     B::start(&runtime, &stop);
-    measure(b, |detail, countdown, done| {
+    measure(b, B::SPAWNS, |detail, countdown, done| {
         if detail {
-            spawn_outside::<R, Instant>(&runtime, &countdown);
+            spawn_outside::<R, Instant>(&runtime, B::SPAWNS, &countdown);
         } else {
-            spawn_outside::<R, ()>(&runtime, &countdown);
+            spawn_outside::<R, ()>(&runtime, B::SPAWNS, &countdown);
         }
         done.recv_blocking().expect("told");
     });
@@ -267,8 +264,8 @@ pub(crate) fn spawn_many_remote<R: Runtime, B: Busy>(b: &mut Bench) {
 /// As from another thread: the runtime's thread is outside while it spawns.
 fn current_remote<R: Runtime>(b: &mut Bench) {
     let runtime = R::start();
-    measure(b, |_, countdown, done| {
-        spawn_outside::<R, ()>(&runtime, &countdown);
+    measure(b, MANY, |_, countdown, done| {
+        spawn_outside::<R, ()>(&runtime, MANY, &countdown);
         runtime.block_on(done.recv()).expect("told");
     });
 }
