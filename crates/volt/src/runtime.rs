@@ -6,6 +6,7 @@
 //! | [`Builder`] | its settings |
 //! | [`Handle`] | spawns on a runtime from anywhere |
 //! | [`RuntimeMetrics`] | its statistics |
+//! | [`SlowPoll`] | a report of a poll that took long |
 //!
 //! ```
 //! let runtime = volt::runtime::Runtime::new()?;
@@ -25,6 +26,7 @@ pub(crate) mod driver;
 mod handle;
 pub(crate) mod metrics;
 pub(crate) mod scheduler;
+mod slow_poll;
 
 /// A deterministic simulation of the multi-thread scheduler, for tests (feature `test-util`).
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
@@ -34,7 +36,7 @@ pub mod sim {
 
 use std::future::Future;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{self, Arc, thread};
@@ -43,6 +45,7 @@ pub use builder::Builder;
 pub use context::EnterGuard;
 pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
 pub use metrics::RuntimeMetrics;
+pub use slow_poll::SlowPoll;
 
 use crate::task::JoinHandle;
 use scheduler::guest;
@@ -264,7 +267,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    context::with_runtime("spawn", |runtime| runtime.spawn(future))
+    let place = Location::caller();
+    context::with_runtime("spawn", |runtime| runtime.spawn_at(future, place))
 }
 
 /// Runs `closure` on a thread where it may block for as long as it likes.

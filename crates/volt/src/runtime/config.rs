@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::slow_poll;
+
 /// A callback of the builder.
 pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
 /// The name of the next thread.
@@ -31,6 +33,9 @@ pub(crate) struct Config {
     pub(crate) on_thread_stop: Option<Hook>,
     pub(crate) on_thread_park: Option<Hook>,
     pub(crate) on_thread_unpark: Option<Hook>,
+    /// Report polls that take longer.
+    pub(crate) slow_poll_threshold: Option<Duration>,
+    pub(crate) on_slow_poll: Option<slow_poll::Hook>,
 }
 
 impl Default for Config {
@@ -50,6 +55,8 @@ impl Default for Config {
             on_thread_stop: None,
             on_thread_park: None,
             on_thread_unpark: None,
+            slow_poll_threshold: None,
+            on_slow_poll: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 
 use volt_sync::internal::primitive::Arc;
 
@@ -89,7 +90,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.shared.spawn(future)
+        self.shared.spawn_at(future, Location::caller())
     }
 
     /// Runs `closure` on a thread where it may block: as [`spawn_blocking`](super::spawn_blocking).

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use volt_sync::internal::primitive::{Arc, AtomicU64};
 
 use super::scheduler::shared::Shared;
+use super::slow_poll::SlowPoll;
 
 /// A counter. Wraps around.
 #[derive(Debug)]
@@ -157,9 +158,20 @@ impl RuntimeMetrics {
         self.sum(|slot| &slot.batch_fetches)
     }
 
-    /// Polls that were seen to take longer than a millisecond while other members were idle.
+    /// Polls that took longer than
+    /// [`Builder::slow_poll_threshold`](super::Builder::slow_poll_threshold). Without that: polls
+    /// that were seen to take longer than a millisecond while other members were idle.
     pub fn slow_polls_count(&self) -> u64 {
-        self.shared.slow_polls.get()
+        match &self.shared.slow {
+            Some(slow) => slow.count.get(),
+            None => self.shared.slow_polls.get(),
+        }
+    }
+
+    /// The poll that took longest, among those that were longer than
+    /// [`Builder::slow_poll_threshold`](super::Builder::slow_poll_threshold); None without that.
+    pub fn slowest_poll(&self) -> Option<SlowPoll> {
+        self.shared.slow.as_ref()?.slowest()
     }
 
     /// How often the driver was asked for events or waited in.

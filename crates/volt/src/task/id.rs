@@ -33,6 +33,12 @@ impl Id {
     }
 }
 
+impl Id {
+    pub(crate) fn as_u64(self) -> u64 {
+        self.0.get()
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

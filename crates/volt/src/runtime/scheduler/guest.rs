@@ -25,6 +25,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::future::Future;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
@@ -224,23 +225,37 @@ fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
 pub(crate) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
     // Not in a closure: the panic names our caller.
     context::assert_may_block();
-    block_on_as(shared, future, true)
+    block_on_as(shared, future, true, Location::caller())
 }
 
 /// Blocks a thread that is no member in a join: it becomes a guest that helps with anything.
-pub(crate) fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
-    block_on_as(shared, future, false)
+fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    block_on_as(shared, future, false, Location::caller())
 }
 
 #[inline]
-fn block_on_as<F: Future>(shared: &Arc<Shared>, future: F, choosy: bool) -> F::Output {
+fn block_on_as<F: Future>(
+    shared: &Arc<Shared>,
+    future: F,
+    choosy: bool,
+    place: &'static Location<'static>,
+) -> F::Output {
     context::with_place(|park, waker| {
         let guest = Guest::new(shared, park, choosy);
         context::with_guest(&guest, || {
             let mut future = pin!(future);
-            match poll_once(future.as_mut(), waker) {
+            let mut poll = || match &shared.slow {
+                None => poll_once(future.as_mut(), waker),
+                Some(slow) => {
+                    let timing = slow.begin_root::<F>(place);
+                    let polled = poll_once(future.as_mut(), waker);
+                    slow.end(&timing);
+                    polled
+                }
+            };
+            match poll() {
                 Poll::Ready(output) => output,
-                Poll::Pending => guest.run(|| match poll_once(future.as_mut(), waker) {
+                Poll::Pending => guest.run(|| match poll() {
                     Poll::Ready(output) => Some(output),
                     Poll::Pending => None,
                 }),

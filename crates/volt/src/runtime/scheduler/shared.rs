@@ -11,6 +11,7 @@
 //! | [SD2] | `Shared::shut_down`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | `shutdown_against_spawn` |
 
 use std::future::Future;
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::time::Instant;
@@ -33,6 +34,7 @@ use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
 use crate::runtime::metrics::{Counter, SlotMetrics};
+use crate::runtime::slow_poll::SlowPolls;
 use crate::task::{Header, JoinHandle, Notified, OwnedTasks, Schedule};
 
 /// Places in a worker's ring.
@@ -124,6 +126,9 @@ pub(crate) struct Shared {
     pub(super) injector: Injector<Header>,
     pub(super) idle: Idle,
     pub(super) quick: Quick,
+    /// The kinds that need no timing: the same, and none if slow polls are reported.
+    pub(super) untimed: Quick,
+    pub(crate) slow: Option<Box<SlowPolls>>,
     owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
     /// The index + 1 of a member that would rather wait in the driver itself. A hint.
@@ -166,6 +171,9 @@ impl Shared {
         });
         let guests = if workers == 0 { 1 } else { GUESTS };
         let members = workers + guests;
+        let slow = config
+            .slow_poll_threshold
+            .map(|threshold| Box::new(SlowPolls::new(threshold, config.on_slow_poll.clone())));
         let shared = Arc::new(Self {
             me: AtomicPtr::new(ptr::null_mut()),
             config,
@@ -176,6 +184,8 @@ impl Shared {
             injector: Injector::new(),
             idle: Idle::new(members),
             quick: Quick::new(),
+            untimed: Quick::new(),
+            slow,
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
@@ -224,8 +234,23 @@ impl Shared {
     }
 
     /// Spawns `future`.
-    #[inline]
+    #[cfg(any(test, feature = "test-util"))]
+    #[track_caller]
     pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.spawn_at(future, Location::caller())
+    }
+
+    /// Spawns `future`, as `place` has asked for.
+    #[inline]
+    pub(crate) fn spawn_at<F>(
+        &self,
+        future: F,
+        place: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -237,6 +262,9 @@ impl Shared {
         // 2. The future is `Send`.
         let (join, task) = unsafe { self.owned.bind(shard, future, self.pointer()) };
         let Some(task) = task else { return join };
+        if let Some(slow) = &self.slow {
+            slow.add(task.header().id(), place);
+        }
         match worker {
             Some(worker) => {
                 worker.slot.metrics.spawned.add(1);
@@ -482,6 +510,9 @@ impl Shared {
             }
             attempt += 1;
         }
+        if let Some(slow) = &self.slow {
+            slow.clear();
+        }
         self.driver_handle.shutdown();
     }
 
@@ -564,6 +595,10 @@ unsafe impl Schedule for Shared {
     unsafe fn release(this: NonNull<Self>, task: NonNull<Header>) -> bool {
         // SAFETY: alive, as the task is still in its list.
         let shared = unsafe { this.as_ref() };
+        if let Some(slow) = &shared.slow {
+            // SAFETY: alive by the runner's reference.
+            slow.remove(unsafe { task.as_ref() }.id());
+        }
         // SAFETY: the caller is the task's runner; `spawn` bound it to this list.
         unsafe { shared.owned.release(task) };
         true

@@ -117,7 +117,9 @@ impl Worker<'_> {
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
                 // ORD relaxed: a hint.
-                shared.quick.forget(slot.kind.load(Relaxed));
+                let kind = slot.kind.load(Relaxed);
+                shared.quick.forget(kind);
+                shared.untimed.forget(kind);
             }
             if waiting {
                 if let Some(task) = slot.lifo.take() {

@@ -191,7 +191,7 @@ impl<'r> Worker<'r> {
         let kind = task.header().type_key();
         // ORD relaxed: a hint.
         self.slot.kind.store(kind, Relaxed);
-        if !self.shared.quick.knows(kind) {
+        if !self.shared.untimed.knows(kind) {
             return self.poll_unknown(task, kind);
         }
         self.poll_now(task)
@@ -211,7 +211,7 @@ impl<'r> Worker<'r> {
     /// Polls a task that may take long, or leaves it to somebody else.
     #[cold]
     fn poll_unknown(&self, task: Notified, kind: usize) -> Step {
-        if self.choosy.get() {
+        if self.choosy.get() && !self.shared.quick.knows(kind) {
             self.shy.set(true);
             // SAFETY: the `Notified` is given away.
             unsafe { self.shared.injector.push(task.into_raw()) };
@@ -219,10 +219,17 @@ impl<'r> Worker<'r> {
             self.shared.notify();
             return Step::Continue;
         }
+        let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
         let start = self.now_ns();
         let step = self.poll_now(task);
         if self.now_ns().saturating_sub(start) < QUICK_NS {
             self.shared.quick.learn(kind);
+            if timing.is_none() {
+                self.shared.untimed.learn(kind);
+            }
+        }
+        if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
+            slow.end(&timing);
         }
         step
     }
