@@ -33,3 +33,27 @@ pub(crate) enum Nothing {
 
 /// How many rounds an async operation spins on `Busy` before it reschedules its task.
 pub(crate) const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 32 };
+
+/// What a thread does whose exchanges others win: it waits, twice as long each time, so that the
+/// winner can do several operations with the cache lines to itself. After about ten microseconds it
+/// gives the processor away, since the winner may have lost it.
+pub(crate) struct BackOff(u32);
+
+impl BackOff {
+    /// The longest wait, as a power of two of spin hints.
+    const LONGEST: u32 = if cfg!(volt_loom) { 0 } else { 6 };
+
+    pub(crate) fn new() -> Self {
+        Self(0)
+    }
+
+    /// An exchange was lost.
+    #[cold]
+    pub(crate) fn lost(&mut self) {
+        let yields = if self.0 < 2 * Self::LONGEST { 0 } else { u32::MAX };
+        for _ in 0..1_u32 << if yields == 0 { self.0.min(Self::LONGEST) } else { 0 } {
+            crate::primitive::spin(yields);
+        }
+        self.0 = self.0.saturating_add(1);
+    }
+}

@@ -162,7 +162,7 @@ impl<T> Channel<T> {
     fn try_recv(&self) -> Result<T, Nothing> {
         match &self.flavor {
             Flavor::Bounded(channel) => channel.try_recv(),
-            Flavor::Unbounded(channel) => channel.try_recv(),
+            Flavor::Unbounded(channel) => channel.try_recv_apart(),
         }
     }
 

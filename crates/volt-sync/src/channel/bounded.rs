@@ -39,7 +39,7 @@
 //! member of the queue needs follows from the flag of the first through the lock. Loom knows
 //! SeqCst only for fences, hence `model_fence`, which is nothing outside of it.
 //!
-//! Cost: `try_send` and `try_recv` 1 RMW. A sleep is 1 RMW for the lock, 1 for the flag, 1 for the
+//! Cost: `try_send` and `try_recv` 1 RMW. A sleep is 1 RMW for the lock, 1 for the first flag, 1 for the
 //! clone of the waker, and for the first sender 1 for the bit; its wake-up 1 for the lock.
 
 use std::fmt;
@@ -198,8 +198,7 @@ impl<T> Bounded<T> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
-                // SAFETY: claimed above, and this is the claim's first use.
-                Ok(at) => drop(unsafe { self.ring.take(at) }),
+                Ok(full) => drop(full.take()),
                 Err(Nothing::Busy) => {
                     spin(attempt);
                     attempt = attempt.saturating_add(1);

@@ -9,7 +9,7 @@
 //! | State    | `with`                     |
 //! |----------|----------------------------|
 //! | unlocked | locks, runs, unlocks       |
-//! | locked   | spins, later yields, retries |
+//! | locked   | backs off, later yields, retries |
 //!
 //! Invariant 1: no user code (wakers, destructors, clones) runs inside the closure, so that it
 //! neither panics nor re-enters, and is over in a bounded number of instructions.
@@ -18,14 +18,18 @@
 //! |-------|--------------|--------------|---------|-----------------------------|
 //! | [SL1] | `Unlock::drop` | `SpinLock::with_spinning` | the content | `channel::lock::model::the_content_is_exclusive` |
 //!
-//! Progress: a preempted holder delays the others; they give their time slice away after 64 rounds.
+//! Progress: a preempted holder delays the others, which give their time slices away after a while.
+//! A thread that found the lock taken waits longer and longer, so that the holder can take it several
+//! times: throughput comes before fairness between threads (among waiting futures, the queues are
+//! what is fair).
 //!
 //! Cost: 1 RMW.
 
 use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::primitive::{AtomicBool, UnsafeCell, spin};
+use super::BackOff;
+use crate::primitive::{AtomicBool, UnsafeCell};
 
 pub(crate) struct SpinLock<T> {
     locked: AtomicBool,
@@ -83,11 +87,11 @@ impl<T> SpinLock<T> {
     }
 
     #[cold]
+    #[inline(never)]
     fn lock_slow(&self) {
-        let mut attempt = 0;
+        let mut back_off = BackOff::new();
         loop {
-            spin(attempt);
-            attempt = attempt.saturating_add(1);
+            back_off.lost();
             // ORD relaxed: a hint that the exchange is worth its cache line.
             if self.locked.load(Relaxed) {
                 continue;

@@ -12,7 +12,7 @@
 //! | State of the list    | head block                | tail block                 |
 //! |----------------------|---------------------------|----------------------------|
 //! | nothing sent yet     | none                      | none                       |
-//! | empty again          | the block kept, at its start | the same                |
+//! | empty again          | the block kept, `head == tail` | the same              |
 //! | messages             | `head..` are messages     | `..tail` are messages      |
 //!
 //! Invariants:
@@ -68,20 +68,47 @@ struct Blocks<T> {
     last: Option<NonNull<Block<T>>>,
     head: usize,
     tail: usize,
-    len: usize,
+    /// Blocks behind the first one.
+    further: usize,
     /// A block to be used before another is allocated.
     spare: Option<Box<Block<T>>>,
 }
 
 impl<T> Blocks<T> {
     const fn new() -> Self {
-        Self { first: None, last: None, head: 0, tail: BLOCK, len: 0, spare: None }
+        Self { first: None, last: None, head: BLOCK, tail: BLOCK, further: 0, spare: None }
+    }
+
+    fn len(&self) -> usize {
+        self.further * BLOCK + self.tail - self.head
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.head == self.tail && self.further == 0
     }
 
     /// True if a push needs no block.
     #[inline]
     fn has_room(&self) -> bool {
         self.tail < BLOCK
+    }
+
+    /// Appends the spare block. False if there is none.
+    #[cold]
+    fn append_spare(&mut self) -> bool {
+        let spare = self.spare.take();
+        let found = spare.is_some();
+        if let Some(block) = spare {
+            self.append(block);
+        }
+        found
+    }
+
+    /// Makes `block` the spare one. Returns a block that is not needed, to be freed outside the
+    /// lock.
+    fn provide(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
+        self.spare.replace(block)
     }
 
     fn append(&mut self, block: Box<Block<T>>) {
@@ -91,8 +118,11 @@ impl<T> Blocks<T> {
                 self.first = Some(block);
                 self.head = 0;
             }
-            // SAFETY: the last block is alive, and ours (invariant 1).
-            Some(mut last) => unsafe { last.as_mut() }.next = Some(block),
+            Some(mut last) => {
+                // SAFETY: the last block is alive, and ours (invariant 1).
+                unsafe { last.as_mut() }.next = Some(block);
+                self.further += 1;
+            }
         }
         self.tail = 0;
     }
@@ -108,13 +138,12 @@ impl<T> Blocks<T> {
         // SAFETY: `tail` is below the length (obligation).
         unsafe { block.values.get_unchecked_mut(self.tail) }.write(value);
         self.tail += 1;
-        self.len += 1;
     }
 
     /// The oldest message, and a block to be freed outside the lock.
     #[inline]
     fn pop(&mut self) -> Option<(T, Option<Box<Block<T>>>)> {
-        if self.len == 0 {
+        if self.is_empty() {
             return None;
         }
         // SAFETY: there is a message, so there is a first block.
@@ -126,21 +155,20 @@ impl<T> Blocks<T> {
         // SAFETY: initialised (invariant 2), and moved out only once since `head` moves on.
         let value = unsafe { value.assume_init_read() };
         self.head += 1;
-        self.len -= 1;
-        if self.len == 0 {
-            // Empty: use the block again from its start.
-            debug_assert!(self.first == self.last, "a block is appended for a message");
-            (self.head, self.tail) = (0, 0);
-        } else if self.head == BLOCK {
-            self.head = 0;
-            return Some((value, self.leave(first)));
-        }
-        Some((value, None))
+        let unused = if self.head == BLOCK { self.leave(first) } else { None };
+        Some((value, unused))
     }
 
-    /// Unlinks the first block, which is used up; keeps it if there is no spare one.
-    #[cold]
+    /// Unlinks the first block, which is used up; keeps it if there is no spare one. The only block
+    /// is used again from its start.
+    #[inline(never)]
     fn leave(&mut self, first: NonNull<Block<T>>) -> Option<Box<Block<T>>> {
+        self.head = 0;
+        if self.further == 0 {
+            self.tail = 0;
+            return None;
+        }
+        self.further -= 1;
         // SAFETY: blocks are leaked boxes; this one is unlinked here.
         let mut block = unsafe { Box::from_raw(first.as_ptr()) };
         self.first = block.next.take();
@@ -166,8 +194,8 @@ impl<T> Drop for Blocks<T> {
             }
         }
         let drain = Drain(self);
-        while drain.0.len > 0 {
-            drop(drain.0.pop());
+        while let Some(popped) = drain.0.pop() {
+            drop(popped);
         }
     }
 }
@@ -195,8 +223,8 @@ unsafe impl<T: Send> Sync for Unbounded<T> {}
 impl<T> std::panic::UnwindSafe for Unbounded<T> {}
 impl<T> std::panic::RefUnwindSafe for Unbounded<T> {}
 
-enum Sent {
-    Yes(Option<Waker>),
+/// Why a send could not do without more.
+enum Obstacle {
     Closed,
     NeedsBlock,
 }
@@ -215,7 +243,7 @@ impl<T> Unbounded<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.content.with(|content| content.blocks.len)
+        self.content.with(|content| content.blocks.len())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -225,35 +253,30 @@ impl<T> Unbounded<T> {
     /// Sends; gives the value back if the channel is closed.
     #[inline]
     pub(crate) fn send(&self, value: T) -> Result<(), T> {
-        let mut value = Some(value);
-        let mut fresh = None;
-        loop {
-            let sent = self.content.with(|content| {
-                if content.closed {
-                    return Sent::Closed;
-                }
-                if !content.blocks.has_room() {
-                    match content.blocks.spare.take().or_else(|| fresh.take()) {
-                        Some(block) => content.blocks.append(block),
-                        None => return Sent::NeedsBlock,
-                    }
-                }
-                if let Some(value) = value.take() {
-                    // SAFETY: there is room, just looked at or made.
-                    unsafe { content.blocks.push(value) };
-                }
-                Sent::Yes(content.next_receiver())
-            });
-            match sent {
-                Sent::Yes(None) => return Ok(()),
-                Sent::Yes(Some(waker)) => {
-                    waker.wake();
-                    return Ok(());
-                }
-                Sent::Closed => return value.map_or(Ok(()), Err),
-                Sent::NeedsBlock => fresh = Some(Block::allocate()),
+        match self.content.with(|content| content.send(value)) {
+            Ok(None) => Ok(()),
+            Ok(Some(waker)) => {
+                waker.wake();
+                Ok(())
             }
+            Err((value, Obstacle::Closed)) => Err(value),
+            Err((value, Obstacle::NeedsBlock)) => self.send_with_block(value),
         }
+    }
+
+    #[inline(never)]
+    fn send_with_block(&self, value: T) -> Result<(), T> {
+        let fresh = Block::allocate();
+        let (sent, unused) = self.content.with(|content| {
+            let unused = content.blocks.provide(fresh);
+            (content.send(value), unused)
+        });
+        drop(unused);
+        let waker = sent.map_err(|(value, _)| value)?;
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(())
     }
 
     /// Receives if there is a message.
@@ -266,6 +289,13 @@ impl<T> Unbounded<T> {
         })?;
         drop(block);
         Ok(value)
+    }
+
+    /// As `try_recv`, not inlined: what it keeps on the stack is not for a bounded channel's receive
+    /// beside it.
+    #[inline(never)]
+    pub(crate) fn try_recv_apart(&self) -> Result<T, Nothing> {
+        self.try_recv()
     }
 
     /// Receives, or waits in the order of arrival. `Err` if nothing can come any more.
@@ -330,7 +360,7 @@ impl<T> Unbounded<T> {
             // SAFETY: alive; a WAITING receiver is in this queue.
             let removed = unsafe { content.receivers.remove(node) };
             // Finding C5: what it was notified of is for the next.
-            let pass_on = removed.is_none() && content.blocks.len > 0;
+            let pass_on = removed.is_none() && !content.blocks.is_empty();
             (removed, if pass_on { content.next_receiver() } else { None })
         });
         drop(removed);
@@ -462,6 +492,22 @@ impl<T> Unbounded<T> {
 }
 
 impl<T> Content<T> {
+    /// Appends a message if that needs no new block. Returns the receiver to be woken.
+    #[inline]
+    fn send(&mut self, value: T) -> Result<Option<Waker>, (T, Obstacle)> {
+        if self.closed {
+            return Err((value, Obstacle::Closed));
+        }
+        if !self.blocks.has_room() && !self.blocks.append_spare() {
+            return Err((value, Obstacle::NeedsBlock));
+        }
+        // SAFETY: there is room, just looked at or made.
+        unsafe { self.blocks.push(value) };
+        // Every store that is saved here lets the next read-modify-write begin earlier.
+        let nobody = self.receiver.is_none() && self.receivers.is_empty();
+        Ok(if nobody { None } else { self.next_receiver() })
+    }
+
     /// Notifies the receiver that has slept longest.
     #[inline]
     fn next_receiver(&mut self) -> Option<Waker> {
@@ -504,7 +550,7 @@ impl<T> Drop for WaitClosed<'_, T> {
 
 impl<T> fmt::Debug for Unbounded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, closed) = self.content.with(|content| (content.blocks.len, content.closed));
+        let (len, closed) = self.content.with(|content| (content.blocks.len(), content.closed));
         f.debug_struct("Unbounded").field("len", &len).field("closed", &closed).finish()
     }
 }

@@ -14,26 +14,29 @@ impl<T> Bounded<T> {
     /// Receives if there is a message.
     #[inline]
     pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
-        match self.ring.claim_head() {
-            Ok(at) => {
-                // SAFETY: claimed above, and this is the claim's first use.
-                let value = unsafe { self.ring.take(at) };
-                self.freed();
-                Ok(value)
-            }
-            Err(Nothing::Busy) => self.try_recv_slow(),
-            Err(nothing) => Err(nothing),
-        }
+        let Some(full) = self.ring.claim_head_once() else { return self.try_recv_slow() };
+        Ok(self.freed_after(full.take()))
     }
 
-    #[cold]
+    /// As `freed`, and gives `value` back: a caller that ends with this keeps nothing on its stack.
+    #[inline(always)]
+    fn freed_after(&self, value: T) -> T {
+        if self.senders_wait() { self.serve_senders_after(value) } else { value }
+    }
+
+    #[inline(never)]
+    fn serve_senders_after(&self, value: T) -> T {
+        self.serve_senders();
+        value
+    }
+
+    #[inline(never)]
     fn try_recv_slow(&self) -> Result<T, Nothing> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
-                Ok(at) => {
-                    // SAFETY: claimed above, and this is the claim's first use.
-                    let value = unsafe { self.ring.take(at) };
+                Ok(full) => {
+                    let value = full.take();
                     self.freed();
                     return Ok(value);
                 }
@@ -57,9 +60,10 @@ impl<T> Bounded<T> {
         {
             return Poll::Pending;
         }
-        let Ok(at) = self.ring.claim_head() else { return self.poll_recv_slow(waiter, cx) };
-        // SAFETY: claimed above, and this is the claim's first use.
-        let value = unsafe { self.ring.take(at) };
+        let Some(full) = self.ring.claim_head_once() else {
+            return self.poll_recv_slow(waiter, cx);
+        };
+        let value = full.take();
         waiter.set_state(State::Done);
         self.freed();
         coop::made_progress();
@@ -75,9 +79,8 @@ impl<T> Bounded<T> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
-                Ok(at) => {
-                    // SAFETY: claimed above, and this is the claim's first use.
-                    let value = unsafe { self.ring.take(at) };
+                Ok(full) => {
+                    let value = full.take();
                     waiter.set_state(State::Done);
                     self.freed();
                     coop::made_progress();
@@ -115,8 +118,11 @@ impl<T> Bounded<T> {
         let waker = waiter.as_mut().prepare(waker);
         let node = waiter.node();
         let unused = self.waiting.queues.with(|queues| {
-            // ORD[BW1] release: SeqCst, before the last look at the tail.
-            self.waiting.receivers.store(true, SeqCst);
+            // Behind another receiver the flag is set: the lock orders its store before our look.
+            if queues.receivers.is_empty() {
+                // ORD[BW1] release: SeqCst, before the last look at the tail.
+                self.waiting.receivers.store(true, SeqCst);
+            }
             model_fence();
             if self.ring.look().is_some() {
                 self.settle_receivers(queues);
@@ -160,11 +166,8 @@ impl<T> Bounded<T> {
     #[inline]
     pub(crate) unsafe fn try_recv_only(&self) -> Result<T, Nothing> {
         // SAFETY: the only receiver (obligation).
-        let at = unsafe { self.ring.claim_only_head() }?;
-        // SAFETY: claimed above, and this is the claim's first use.
-        let value = unsafe { self.ring.take(at) };
-        self.freed();
-        Ok(value)
+        let value = unsafe { self.ring.claim_only_head() }?.take();
+        Ok(self.freed_after(value))
     }
 
     /// As `try_recv_only`, but waits for a message that is being written.

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Context, Poll, Waker, ready};
 
 use super::{Bounded, Queues, model_fence};
+use crate::channel::ring::Free;
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
 use crate::channel::{Refused, SPINS};
 use crate::coop;
@@ -16,26 +17,19 @@ impl<T> Bounded<T> {
     /// Sends if there is room and nobody waits for it.
     #[inline]
     pub(crate) fn try_send(&self, value: T) -> Result<(), (T, Refused)> {
-        match self.ring.claim_tail() {
-            Ok(at) => {
-                // SAFETY: claimed above, and this is the claim's first use.
-                unsafe { self.ring.publish(at, value) };
-                self.published();
-                Ok(())
-            }
-            Err(Refused::Busy) => self.try_send_slow(value),
-            Err(refused) => Err((value, refused)),
-        }
+        let Some(free) = self.ring.claim_tail_once(false) else { return self.try_send_slow(value) };
+        free.publish(value);
+        self.published();
+        Ok(())
     }
 
-    #[cold]
+    #[inline(never)]
     fn try_send_slow(&self, value: T) -> Result<(), (T, Refused)> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_tail() {
-                Ok(at) => {
-                    // SAFETY: claimed above, and this is the claim's first use.
-                    unsafe { self.ring.publish(at, value) };
+                Ok(free) => {
+                    free.publish(value);
                     self.published();
                     return Ok(());
                 }
@@ -58,24 +52,27 @@ impl<T> Bounded<T> {
     ) -> Poll<Result<(), ()>> {
         ready!(coop::poll_proceed(cx));
         if waiter.polled() == State::Idle {
-            match self.ring.claim_tail() {
-                Ok(at) => {
-                    let value = value.take().expect("present until it is sent");
-                    // SAFETY: claimed above, and this is the claim's first use.
-                    unsafe { self.ring.publish(at, value) };
-                    waiter.set_state(State::Done);
-                    self.published();
-                    coop::made_progress();
-                    return Poll::Ready(Ok(()));
-                }
-                Err(Refused::Closed) => {
-                    waiter.set_state(State::Done);
-                    return Poll::Ready(Err(()));
-                }
-                Err(_) => {}
+            // Beside waiting senders something is reserved most of the time.
+            if let Some(free) = self.ring.claim_tail_once(true) {
+                return self.sent(free, value, waiter);
             }
         }
         self.poll_send_slow(value, waiter, cx)
+    }
+
+    /// The end of a `send` that has claimed its place.
+    #[inline(always)]
+    fn sent(
+        &self,
+        place: Free<'_, T>,
+        value: &mut Option<T>,
+        waiter: Pin<&mut Waiter>,
+    ) -> Poll<Result<(), ()>> {
+        place.publish(value.take().expect("present until it is sent"));
+        waiter.set_state(State::Done);
+        self.published();
+        coop::made_progress();
+        Poll::Ready(Ok(()))
     }
 
     #[inline(never)]
@@ -85,21 +82,23 @@ impl<T> Bounded<T> {
         mut waiter: Pin<&mut Waiter>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
+        if waiter.state() == State::Idle {
+            match self.ring.claim_tail() {
+                Ok(free) => return self.sent(free, value, waiter),
+                Err(Refused::Closed) => {
+                    waiter.set_state(State::Done);
+                    return Poll::Ready(Err(()));
+                }
+                Err(_) => {}
+            }
+        }
         if ready!(self.poll_enqueued(waiter.as_mut(), cx)).is_err() {
             waiter.set_state(State::Done);
             return Poll::Ready(Err(()));
         }
         for attempt in 0..=SPINS {
             match self.ring.claim_reserved(false) {
-                Ok((at, _)) => {
-                    let value = value.take().expect("present until it is sent");
-                    // SAFETY: claimed above, and this is the claim's first use.
-                    unsafe { self.ring.publish(at, value) };
-                    waiter.set_state(State::Done);
-                    self.published();
-                    coop::made_progress();
-                    return Poll::Ready(Ok(()));
-                }
+                Ok((free, _)) => return self.sent(free, value, waiter),
                 Err(Refused::Closed) => {
                     // Served, but the close came before the message.
                     waiter.set_state(State::Done);
@@ -246,9 +245,8 @@ impl<T> Bounded<T> {
     pub(crate) fn send_reserved(&self, value: T) {
         let mut attempt = 0;
         loop {
-            if let Ok((at, tail)) = self.ring.claim_reserved(true) {
-                // SAFETY: claimed above, and this is the claim's first use.
-                unsafe { self.ring.publish(at, value) };
+            if let Ok((free, tail)) = self.ring.claim_reserved(true) {
+                free.publish(value);
                 return self.published_late(tail.is_closed());
             }
             spin(attempt);
@@ -259,11 +257,17 @@ impl<T> Bounded<T> {
     /// A place was freed: serves senders that sleep.
     #[inline]
     pub(super) fn freed(&self) {
-        model_fence();
-        // ORD[BW2] acquire: SeqCst, after the move of the head.
-        if self.waiting.senders.load(SeqCst) {
+        if self.senders_wait() {
             self.serve_senders();
         }
+    }
+
+    /// True if a place that was just freed may be waited for.
+    #[inline]
+    pub(super) fn senders_wait(&self) -> bool {
+        model_fence();
+        // ORD[BW2] acquire: SeqCst, after the move of the head.
+        self.waiting.senders.load(SeqCst)
     }
 
     #[inline(never)]

@@ -3,13 +3,11 @@ use crate::channel::Nothing;
 use crate::primitive::{Arc, spin, thread};
 
 fn send<T>(ring: &Ring<T>, value: T) -> bool {
-    // SAFETY: the claim is published here, once.
-    ring.claim_tail().map(|at| unsafe { ring.publish(at, value) }).is_ok()
+    ring.claim_tail().map(|at| at.publish(value)).is_ok()
 }
 
 fn recv<T>(ring: &Ring<T>) -> Result<T, Nothing> {
-    // SAFETY: the claim is used here, once.
-    ring.claim_head().map(|at| unsafe { ring.take(at) })
+    ring.claim_head().map(|at| at.take())
 }
 
 /// Finding C8.
@@ -33,8 +31,7 @@ fn a_message_that_is_being_written_is_not_the_end() {
         let at = ring.claim_tail().unwrap();
         ring.close();
         assert_eq!(recv(&ring), Err(Nothing::Busy));
-        // SAFETY: claimed above, and this is the claim's first use.
-        unsafe { ring.publish(at, 1) };
+        at.publish(1);
         assert_eq!(recv(&ring), Ok(1));
         assert_eq!(recv(&ring), Err(Nothing::Closed));
     });

@@ -4,15 +4,13 @@ use crate::channel::{Nothing, Refused};
 /// Sends without anybody to wake.
 fn send<T>(ring: &Ring<T>, value: T) -> Result<(), Refused> {
     let at = ring.claim_tail()?;
-    // SAFETY: claimed above, and this is the claim's first use.
-    unsafe { ring.publish(at, value) };
+    at.publish(value);
     Ok(())
 }
 
 fn recv<T>(ring: &Ring<T>) -> Result<T, Nothing> {
     let at = ring.claim_head()?;
-    // SAFETY: claimed above, and this is the claim's first use.
-    Ok(unsafe { ring.take(at) })
+    Ok(at.take())
 }
 
 #[test]
@@ -53,7 +51,7 @@ fn positions_wrap_around() {
     *ring.tail = crate::primitive::AtomicU64::new(near_the_end);
     *ring.head = crate::primitive::AtomicU64::new(near_the_end);
     for place in &ring.places {
-        place.stamp.store(near_the_end & !(ring.lap - 1), std::sync::atomic::Ordering::Relaxed);
+        place.stamp.store(near_the_end & ring.lap_mask, std::sync::atomic::Ordering::Relaxed);
     }
     for i in 0..6 {
         send(&ring, i).unwrap();
@@ -70,8 +68,7 @@ fn a_claimed_place_is_busy_until_it_is_published() {
     let at = ring.claim_tail().unwrap();
     assert!(matches!(ring.claim_head(), Err(Nothing::Busy)));
     assert_eq!(ring.look(), Some(Nothing::Busy));
-    // SAFETY: claimed above, and this is the claim's first use.
-    unsafe { ring.publish(at, 7) };
+    at.publish(7);
     assert_eq!(recv(&ring), Ok(7));
     assert_eq!(ring.look(), None);
 }
@@ -82,8 +79,7 @@ fn a_place_that_is_being_left_is_busy_not_full() {
     send(&ring, 1).unwrap();
     let at = ring.claim_head().unwrap();
     assert_eq!(send(&ring, 2), Err(Refused::Busy));
-    // SAFETY: claimed above, and this is the claim's first use.
-    assert_eq!(unsafe { ring.take(at) }, 1);
+    assert_eq!(at.take(), 1);
     assert_eq!(send(&ring, 2), Ok(()));
 }
 
@@ -96,8 +92,7 @@ fn reserved_places_are_kept_for_their_owner() {
     assert_eq!(ring.reserve(1, true), Err(Refused::Full));
     let (at, before) = ring.claim_reserved(true).unwrap();
     assert_eq!(before.reserved(), 3);
-    // SAFETY: claimed above, and this is the claim's first use.
-    unsafe { ring.publish(at, 3) };
+    at.publish(3);
     assert_eq!(ring.unreserve(2).reserved(), 2);
     send(&ring, 4).unwrap();
     assert_eq!((recv(&ring), recv(&ring), recv(&ring)), (Ok(1), Ok(3), Ok(4)));
