@@ -10,8 +10,7 @@
 //! the condition and then looks for waiters. That needs one of two things to keep both looks from
 //! missing the other's change: `notify_all` takes the set's lock unconditionally, which orders it
 //! against `listen`; for `notify_if_waiting` the caller's change and the waiter's look happen under
-//! one lock of the caller's, or both have a `fence(SeqCst)` between their two steps (say which at
-//! the call).
+//! one lock of the caller's.
 //!
 //! Cost: `notify_if_waiting` without waiters 1 load; listening 1 RMW, again with the same waker 2
 //! loads.
@@ -47,7 +46,7 @@ impl Event {
     }
 
     /// Wakes all who listen, unless there is nobody. For callers whose condition changes under a
-    /// lock that the waiters take to look at it, or with fences; see Progress.
+    /// lock that the waiters take to look at it; see Progress.
     #[inline]
     pub(crate) fn notify_if_waiting(&self) {
         if !self.waiters.word().is_idle() {

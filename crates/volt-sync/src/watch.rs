@@ -35,8 +35,9 @@
 //! nothing as seen.
 //!
 //! # Cost and memory
-//! [`channel`] allocates once, 17 words and the value. Sending is the two read-modify-writes of the lock, a store, a fence,
-//! and a load if nobody waits; `borrow` is those of the lock and a load. Waiting allocates nothing.
+//! [`channel`] allocates once, 17 words and the value. Sending is the two read-modify-writes of the
+//! lock, a store, and a load if nobody waits; `borrow` is those of the lock and a load. Waiting takes
+//! the lock once for reading, and allocates nothing.
 
 mod receiver;
 mod sender;
@@ -51,13 +52,11 @@ mod tests;
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{PoisonError, TryLockError};
 
 use crate::event::Event;
-use crate::primitive::{
-    Arc, AtomicU64, AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard, fence,
-};
+use crate::primitive::{Arc, AtomicU64, AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The errors of this channel.
 pub mod error {
@@ -163,22 +162,25 @@ impl<T> Shared<T> {
         // ORD[WA1] release: publishes the value to those who look without the lock.
         self.version.store(version.wrapping_add(STEP), Release);
         drop(guard);
-        // A waiter listens and then looks at the version: it sees ours, or we see it listening.
-        // Killed by `watch::model::a_waiting_receiver_is_woken_by_a_value`.
-        #[cfg(not(volt_mutant = "watch_fence_sender"))]
-        // ORD SeqCst fence: between the version and the look for waiters; pairs with `listened`.
-        fence(SeqCst);
+        // A waiter listens and then looks at the version under the lock (`listened`): if it had the
+        // lock before us, we see it listening; if after us, it sees our version.
         self.changed.notify_if_waiting();
     }
 
-    /// The version, seen by somebody who listens, in a way that pairs with `publish`'s look for
-    /// waiters. Not under the lock of the value: users hold that for as long as they like.
-    fn listened(&self) -> u64 {
+    /// The version, for a receiver that listens: either this is the newest one, or its sender sees
+    /// the receiver listening. `None` if that cannot be said yet, since a sender is at work.
+    ///
+    /// Does not wait for the lock: somebody may hold a [`Ref`], with a sender waiting behind it.
+    fn listened(&self) -> Option<u64> {
         // Killed by `watch::model::a_waiting_receiver_is_woken_by_a_value`.
-        #[cfg(not(volt_mutant = "watch_fence_receiver"))]
-        // ORD SeqCst fence: between listening and the look; pairs with `publish`.
-        fence(SeqCst);
-        self.version()
+        #[cfg(volt_mutant = "watch_listened")]
+        return Some(self.version());
+        #[cfg(not(volt_mutant = "watch_listened"))]
+        match self.value.try_read() {
+            Ok(_guard) => Some(self.version()),
+            Err(TryLockError::Poisoned(_guard)) => Some(self.version()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

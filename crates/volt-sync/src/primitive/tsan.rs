@@ -10,9 +10,9 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::LockResult;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{LockResult, TryLockError, TryLockResult};
 use std::time::Duration;
 
 const WRITER: u32 = u32::MAX;
@@ -42,6 +42,19 @@ impl<T> RwLock<T> {
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
         self.change(|users| (users != WRITER).then(|| users + 1));
         Ok(RwLockReadGuard(self))
+    }
+
+    /// Locks for reading, unless a writer has it.
+    ///
+    /// # Errors
+    /// If a writer has it.
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        let more = |users| (users != WRITER).then(|| users + 1);
+        // ORD[TS1] acquire: what the last holder did with the value.
+        match self.users.fetch_update(Acquire, Relaxed, more) {
+            Ok(_) => Ok(RwLockReadGuard(self)),
+            Err(_) => Err(TryLockError::WouldBlock),
+        }
     }
 
     /// Locks for writing.

@@ -10,6 +10,7 @@ use std::task::{Poll, ready};
 use super::error::RecvError;
 use super::{CLOSED, Handle, Ref, STEP};
 use crate::coop;
+use crate::primitive::spin;
 
 /// Looks at the value. Made by [`channel`](super::channel) or
 /// [`Sender::subscribe`](super::Sender::subscribe).
@@ -183,7 +184,13 @@ impl<T> Receiver<T> {
             let mut news = self.news(self.shared.version());
             if news.is_pending() {
                 listener.as_mut().listen(cx.waker());
-                news = self.news(self.shared.listened());
+                let Some(version) = self.shared.listened() else {
+                    // A sender is at work, or waits for a `Ref`: comes back by itself.
+                    spin(0);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                };
+                news = self.news(version);
             }
             let news = ready!(news);
             coop::made_progress();
