@@ -243,7 +243,7 @@ impl<T> Ring<T> {
         // ORD relaxed: a hint; the exchange below decides.
         let tail = self.tail.load(Relaxed);
         let plain = tail & LOW == 0 && self.capacity == self.mask.wrapping_add(1);
-        if !plain && !(also_reserved && self.has_free_place(Tail(tail))) {
+        if !(plain || also_reserved && self.has_free_place(Tail(tail))) {
             return None;
         }
         let place = self.place(tail);
