@@ -1,12 +1,14 @@
 //! The loom models: `cargo test` with `--cfg volt_loom`, only the tests in modules named `model`.
 
+use std::process::Command;
+
 use crate::command::{Tests, cargo, run_tests};
 
 /// The crates that have models.
 pub(crate) const CRATES: [&str; 3] = ["volt-sync", "volt-pool", "volt-rt"];
 
 /// Where models are built: the cfg would otherwise invalidate the ordinary build's cache.
-pub(crate) const TARGET: &str = "target/loom";
+const TARGET: &str = "target/loom";
 
 /// Runs the models whose path contains `name`, or all.
 ///
@@ -24,14 +26,23 @@ pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
 }
 
 /// The command that runs the models of `package` whose path contains `filter`.
-pub(crate) fn command(package: &str, filter: &str) -> std::process::Command {
+fn command(package: &str, filter: &str) -> Command {
     let mut command = cargo(&["test", "-p", package, "--lib", "--profile", "model"]);
     command.args(["--target-dir", TARGET, "--", filter]);
     command.env("RUSTFLAGS", "--cfg volt_loom");
-    // Two preemptions find the known defects (each has a test that shows it); more is for `xtask
-    // loom NAME` by hand.
+    bound(&mut command);
+    command
+}
+
+/// The command that builds the models of `package`.
+pub(crate) fn build(package: &str) -> Command {
+    cargo(&["test", "-p", package, "--lib", "--profile", "model", "--no-run"])
+}
+
+/// Two preemptions find the known defects (each has a test that shows it); more is for `xtask loom
+/// NAME` by hand.
+pub(crate) fn bound(command: &mut Command) {
     if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
         command.env("LOOM_MAX_PREEMPTIONS", "2");
     }
-    command
 }

@@ -5,9 +5,10 @@
 use crate::source::{Source, code, documents, has_word, rust_files};
 
 mod edges;
+mod facade;
 mod symbols;
 
-pub(crate) use edges::{edges, sites};
+pub(crate) use edges::{Edge, Site, edges, sites};
 
 /// One broken rule, as `path:line: what`.
 type Violation = String;
@@ -44,6 +45,7 @@ pub(crate) fn run() -> Result<(), String> {
     for source in &sources {
         violations.extend(headers(source));
         violations.extend(length(source));
+        violations.extend(facade::check(source));
         // This file has to name the words that it looks for.
         if source.path != "xtask/src/tidy.rs" {
             violations.extend(safety(source));

@@ -1,8 +1,8 @@
 //! The one layer through which Volt touches atomics, cells, threads and the futex.
 //!
 //! Purpose: the same source runs on OS threads and, under `--cfg volt_loom`, inside the loom model
-//! checker. No other module names `std::sync::atomic`, `UnsafeCell` or `std::thread` (clippy's
-//! `disallowed_types` holds that).
+//! checker. No other module names the standard library's atomics, cells, locks or threads (`cargo
+//! xtask tidy` holds that).
 //!
 //! What differs between the two is only here: `native.rs` forwards to `std` and the operating
 //! system, `model.rs` to loom.
@@ -42,6 +42,13 @@ impl<T: ?Sized> RawCell<T> {
     #[inline(always)]
     pub const fn get(&self) -> *mut T {
         self.0.get()
+    }
+
+    /// Where the content is, from the place of the cell alone.
+    #[inline(always)]
+    pub const fn raw_get(cell: *const Self) -> *mut T {
+        // The cell is transparent.
+        std::cell::UnsafeCell::raw_get(cell as *const std::cell::UnsafeCell<T>)
     }
 
     /// The content, borrowed for as long as the cell is.

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::process::{Child as StdChild, ExitStatus};
+// STD: a static needs a constant; no model has processes.
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 

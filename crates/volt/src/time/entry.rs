@@ -41,7 +41,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::Waker;
 
-use volt_sync::internal::primitive::{AtomicU8, AtomicU64, UnsafeCell};
+use volt_sync::internal::primitive::{AtomicU8, AtomicU64, RawCell, UnsafeCell};
 use volt_sync::internal::{Link, Pointers};
 
 use super::timers::Shard;
@@ -55,7 +55,7 @@ pub(super) const SHUTDOWN: u8 = 5;
 
 /// See the module documentation.
 pub(super) struct Entry {
-    links: std::cell::UnsafeCell<Pointers<Entry>>,
+    links: RawCell<Pointers<Entry>>,
     /// Nanoseconds on the clock's scale.
     deadline: AtomicU64,
     waker: UnsafeCell<MaybeUninit<Waker>>,
@@ -79,7 +79,7 @@ unsafe impl Link for Entry {
         // SAFETY: `node` is alive, so the field's place is inside its allocation.
         let links = unsafe { &raw const (*node).links };
         // SAFETY: not null: a field of a live node.
-        unsafe { NonNull::new_unchecked(std::cell::UnsafeCell::raw_get(links)) }
+        unsafe { NonNull::new_unchecked(RawCell::raw_get(links)) }
     }
 }
 
@@ -87,7 +87,7 @@ impl Entry {
     #[inline]
     pub(super) fn new(state: u8, deadline: u64) -> Self {
         Self {
-            links: std::cell::UnsafeCell::new(Pointers::new()),
+            links: RawCell::new(Pointers::new()),
             deadline: AtomicU64::new(deadline),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
             shard: Cell::new(None),
