@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::command::{Tests, cargo, run_tests};
+use crate::command::{Tests, cargo, root, run_tests};
 
 /// The crates that have models.
 pub(crate) const CRATES: [&str; 3] = ["volt-sync", "volt-pool", "volt-rt"];
@@ -27,16 +27,18 @@ pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
 
 /// The command that runs the models of `package` whose path contains `filter`.
 fn command(package: &str, filter: &str) -> Command {
-    let mut command = cargo(&["test", "-p", package, "--lib", "--profile", "model"]);
-    command.args(["--target-dir", TARGET, "--", filter]);
-    command.env("RUSTFLAGS", "--cfg volt_loom");
+    let mut command = build(package);
+    command.args(["--", filter]);
     bound(&mut command);
     command
 }
 
-/// The command that builds the models of `package`.
+/// Builds and runs the models of `package`, or with `--no-run` only builds them.
 pub(crate) fn build(package: &str) -> Command {
-    cargo(&["test", "-p", package, "--lib", "--profile", "model", "--no-run"])
+    let mut command = cargo(&["test", "-p", package, "--lib", "--profile", "model"]);
+    command.env("RUSTFLAGS", "--cfg volt_loom");
+    command.arg("--target-dir").arg(root().join(TARGET));
+    command
 }
 
 /// Two preemptions find the known defects (each has a test that shows it); more is for `xtask loom

@@ -29,6 +29,83 @@ pub(crate) mod scheduler;
 mod slow_poll;
 
 /// A deterministic simulation of the multi-thread scheduler, for tests (feature `test-util`).
+///
+/// A program that waits for the wrong thing usually works: the order in which it hangs is rare.
+/// Here a run has no threads. The scheduler's own code moves virtual workers, the time is virtual,
+/// and which worker makes the next step is chosen by the seed: each [`Sim::run`] is another order,
+/// and the same seed is the same order again.
+///
+/// What can be found: everything that depends on the order of polls, wake-ups, timers and calls
+/// from other threads ([`Sim::outside`]). What cannot: a race between two instructions of two
+/// threads, since a poll is one step here. Sockets and `spawn_blocking` bring their own order into
+/// a run, which no seed repeats: leave them out.
+///
+/// # A lost wake-up, found and replayed
+///
+/// ```
+/// use std::future::poll_fn;
+/// use std::sync::{Arc, Mutex};
+/// use std::task::{Poll, Waker};
+///
+/// use volt::runtime::sim::{Failure, Reason, Sim, explore};
+///
+/// /// Has room for one waker, which is a mistake: the second waiter's takes the first's place.
+/// #[derive(Default)]
+/// struct Gate(Mutex<(bool, Option<Waker>)>);
+///
+/// impl Gate {
+///     fn open(&self) {
+///         let mut state = self.0.lock().unwrap();
+///         state.0 = true;
+///         let waker = state.1.take();
+///         drop(state);
+///         waker.into_iter().for_each(Waker::wake);
+///     }
+///
+///     async fn pass(&self) {
+///         poll_fn(|cx| {
+///             let mut state = self.0.lock().unwrap();
+///             if state.0 {
+///                 return Poll::Ready(());
+///             }
+///             state.1 = Some(cx.waker().clone());
+///             Poll::Pending
+///         })
+///         .await
+///     }
+/// }
+///
+/// fn two_pass(seed: u64) -> Result<(), Failure> {
+///     let gate = Arc::new(Gate::default());
+///     let (opener, first) = (gate.clone(), gate.clone());
+///     Sim::new(seed).outside(move |_| opener.open()).run(async move {
+///         let other = volt::spawn(async move { first.pass().await });
+///         gate.pass().await;
+///         other.await.unwrap();
+///     })
+/// }
+///
+/// // Some orders are good, and a test on threads would most often see one of these.
+/// assert!((0..1000).any(|seed| two_pass(seed).is_ok()));
+///
+/// // In a test of yours: `explore(0..1000, two_pass).unwrap()`, which would panic with
+/// // "seed 0, after 17 steps: nothing is left to run, and the future is not ready".
+/// let failure = explore(0..1000, two_pass).unwrap_err();
+/// assert_eq!(failure.reason, Reason::Deadlock);
+///
+/// // The seed is all that a debugger or a log needs to see it again, step by step.
+/// assert_eq!(two_pass(failure.seed).unwrap_err(), failure);
+/// ```
+///
+/// With a `Vec<Waker>` in the gate all thousand seeds pass.
+///
+/// # In a test of yours
+///
+/// * Make everything inside the closure that gets the seed; nothing may be left from run to run.
+/// * An assertion that fails in the future or in a task that it awaits is [`Reason::Panicked`], and
+///   prints its message.
+/// * A seed that has failed once makes a good regression test, as long as the program's steps stay
+///   the same: keep the range of seeds beside it.
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
 pub mod sim {
     pub use super::scheduler::sim::{Failure, Reason, Sim, explore};

@@ -61,10 +61,7 @@ impl Copy {
     /// Builds the models of `package`, and tells the program's path.
     pub(super) fn build(&self, package: &str) -> Result<PathBuf, String> {
         let mut command = loom::build(package);
-        // Imports that the instrumented code no longer needs are nobody's concern.
-        command.env("RUSTFLAGS", "--cfg volt_loom --cap-lints allow");
-        command.args(["--message-format", "json"]).current_dir(&self.root);
-        command.env("CARGO_TARGET_DIR", root().join("target/weaken/build"));
+        command.args(["--no-run", "--message-format", "json"]).current_dir(&self.root);
         let output = command.output().map_err(|error| format!("{package}: {error}"))?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);
@@ -124,6 +121,18 @@ fn instrumented(lines: &[String], orderings: &[&Ordering]) -> String {
     places.dedup();
     // From the last, so that the columns before stay what they are.
     for (line, column) in places.into_iter().rev() {
+        if lines[line].contains("fence(") {
+            // There is no relaxed fence: those that have nothing weaker are dropped.
+            let dropped = orderings.iter().filter(|it| it.line == line && it.to == "Relaxed");
+            for it in dropped {
+                let (from, to) = (path(it.from), path(it.to));
+                let kept = format!("crate::weakened({}, {from}, {to}) == {from}", it.number);
+                lines[line] = format!("if {kept} {{ {} }}", lines[line].trim());
+            }
+            if lines[line].starts_with("if ") {
+                continue;
+            }
+        }
         let mut from = "";
         let mut text = String::new();
         for it in orderings.iter().filter(|it| (it.line, it.column) == (line, column)) {
@@ -200,6 +209,17 @@ mod tests {
             text,
             "x.swap(1, crate::weakened(3, crate::weakened(0, AcqRel, Acquire), Release));\n\
              y.cas(1, 2, crate::weakened(1, Release, Relaxed), crate::weakened(2, Acquire, Relaxed));\n"
+        );
+    }
+
+    #[test]
+    fn a_fence_without_a_weaker_one_can_be_dropped() {
+        let lines = ["    fence(Acquire);".to_owned()];
+        let ordering = Ordering { number: 5, line: 0, column: 10, from: "Acquire", to: "Relaxed" };
+        let text = instrumented(&lines, &[&ordering]).replace("std::sync::atomic::Ordering::", "");
+        assert_eq!(
+            text,
+            "if crate::weakened(5, Acquire, Relaxed) == Acquire { fence(Acquire); }\n"
         );
     }
 
