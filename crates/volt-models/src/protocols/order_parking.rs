@@ -46,7 +46,7 @@ fn miss(one: Side, other: Side) -> bool {
     program.allows(|seen| looks.iter().all(|&look| seen[look] == 0))
 }
 
-/// Finding P1 in C++20, edges ID1 and IS1. Poster: SeqCst store of the ring's tail
+/// Finding P1 in C++20, edges ID3 and IS1. Poster: SeqCst store of the ring's tail
 /// (`Ring::publish`, `Ring::steal_into`) or the injector's length, then a SeqCst load of the summary
 /// (`Idle::notify`). Sleeper: SeqCst exchange of the summary (`Idle::park`), then SeqCst loads of
 /// the queues (`Ring::is_empty`, `Injector::is_empty`).
@@ -94,7 +94,7 @@ fn a_relaxed_head_does_not_make_a_full_ring_look_empty() {
     });
 }
 
-/// Edge LF1: the owner pushes into its LIFO slot (a SeqCst swap), then loads the summary: is there a
+/// Edge LF2: the owner pushes into its LIFO slot (a SeqCst swap), then loads the summary: is there a
 /// watcher? The watcher retires (a SeqCst exchange), then loads the slots (`Worker::watch_expired`).
 #[test]
 fn a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other() {

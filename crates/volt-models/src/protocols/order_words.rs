@@ -183,7 +183,7 @@ fn the_end_of_the_pool_sees_what_every_thread_did() {
     assert!(hidden(Relaxed));
 }
 
-/// Edge RQ2: a thief copies the places and gives them back by a release of the steal head; the owner
+/// Edge RQ3: a thief copies the places and gives them back by a release of the steal head; the owner
 /// acquires that head before it writes them. So a thief never reads a task of the next lap.
 #[test]
 fn a_thief_does_not_read_what_the_owner_writes_later() {

@@ -21,7 +21,9 @@
 //!
 //! | Edge  | Release side           | Acquire side                        | Carries | Model |
 //! |-------|------------------------|-------------------------------------|---------|-------|
-//! | [GU1] | `Shared::attach_guest`, `Shared::detach_guest` | `Shared::unpark`, `Shared::used_slots`, `Shared::attach_guest` | the slot of a guest, and its place to sleep | `guest_leaves_while_others_push` |
+//! | [GU1] | `Shared::detach_guest` | `Shared::attach_guest`              | the slot as its last guest left it | none: under loom the fences of [ID1] carry it: a guest leaves and joins the members beside it |
+//! | [GU2] | `Shared::attach_guest` | `Shared::used_slots`                | that there is a guest, with [ID3] in one total order | none: [ID3] alone orders it: joining the members, after this, changes their state, and so does whoever parks and then looks |
+//! | [GU3] | `Shared::attach_guest` | `Shared::unpark`                    | a guest's place to sleep | none: [ID2] alone orders it: whoever wakes a member has cleared its bit |
 
 use std::cell::{Cell, OnceCell};
 use std::future::Future;

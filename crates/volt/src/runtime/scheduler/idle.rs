@@ -47,10 +47,11 @@
 //!
 //! | Edge  | Release side            | Acquire side               | Carries | Model |
 //! |-------|-------------------------|----------------------------|---------|-------|
-//! | [ID1] | `Idle::park`, `Idle::change` | `Idle::load`, `Idle::park`, `Idle::change` | the driver's content; with [IS1] in one total order: work against parking | `outside_push_against_parking` |
-//! | [ID2] | `Idle::park`            | `Idle::clear_bit`          | a guest's place to sleep | `guest_leaves_while_others_push` |
+//! | [ID1] | `total_order`           | `total_order`              | under loom only: work against parking | `outside_push_against_parking` |
+//! | [ID2] | `Idle::park`            | `Idle::clear_bit`          | a member's place to sleep | `a_claim_finds_the_members_place_to_sleep` |
+//! | [ID3] | `Idle::change`          | `Idle::load`, `Idle::change` | the driver's content; with [IS1] in one total order: work against parking | none: under loom the fences of [ID1] carry both. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
-//! [IS1] and [ID1] are SeqCst accesses: the poster stores to a queue, then loads this word; the
+//! [IS1] and [ID3] are SeqCst accesses: the poster stores to a queue, then loads this word; the
 //! sleeper changes this word, then loads the queues. With all four in one total order one of them
 //! sees the other (Dekker), and on x86 the loads cost nothing. Loom takes SeqCst loads and stores
 //! for weaker than they are, so under it a fence stands between the two (`total_order`).
@@ -256,7 +257,7 @@ impl Idle {
     #[inline]
     pub(crate) fn load(&self) -> Summary {
         total_order();
-        // ORD[ID1] acquire: SeqCst, after a store to a queue.
+        // ORD[ID3] acquire: SeqCst, after a store to a queue.
         Summary(self.summary.load(SeqCst))
     }
 
@@ -266,8 +267,8 @@ impl Idle {
         let mut summary = self.load();
         loop {
             let Some(to) = f(summary) else { return Err(summary) };
-            // ORD[ID1] release: the content of the driver; SeqCst, before a load of the queues.
-            // ORD[ID1] acquire: the content of the driver.
+            // ORD[ID3] release: the content of the driver; SeqCst, before a load of the queues.
+            // ORD[ID3] acquire: the content of the driver.
             match self.summary.compare_exchange_weak(summary.0, to.0, SeqCst, SeqCst) {
                 Ok(_) => {
                     total_order();

@@ -14,7 +14,7 @@
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
-//! | [IS1] | `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | `outside_push_against_parking` |
+//! | [IS1] | `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
 //! Progress: a thread that is stopped inside the critical section holds up the others: at most 64
 //! pointer moves.

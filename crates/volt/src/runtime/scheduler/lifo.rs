@@ -14,7 +14,8 @@
 //!
 //! | Edge  | Release side | Acquire side          | Carries  | Model |
 //! |-------|--------------|-----------------------|----------|-------|
-//! | [LF1] | `Lifo::push` | `Lifo::take`, `Lifo::push`, `Lifo::is_empty` | the task; with [ID1] in one total order: a task in the slot against a worker that stops watching | `owner_against_thief` |
+//! | [LF1] | `Lifo::push` | `Lifo::take`          | the task | `owner_against_thief` |
+//! | [LF2] | `Lifo::push` | `Lifo::is_empty`      | with [ID3] in one total order: a task in the slot against a worker that stops watching | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models |
 //!
 //! Progress: wait-free.
 //!
@@ -37,8 +38,8 @@ impl<T> Lifo<T> {
     /// be no unsoundness here, but see P3).
     #[inline]
     pub(crate) fn push(&self, task: NonNull<T>) -> Option<NonNull<T>> {
-        // ORD[LF1] release: the task; SeqCst, before a load of the members' state.
-        // ORD[LF1] acquire: the evicted task was written by this thread; costs nothing.
+        // ORD[LF1] release: the task. (The one that comes out was put in by this thread.)
+        // ORD[LF2] release: SeqCst, before a load of the members' state.
         NonNull::new(self.0.swap(task.as_ptr(), SeqCst))
     }
 
@@ -56,7 +57,7 @@ impl<T> Lifo<T> {
     /// True if nothing is there; in the total order with the members' state.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // ORD[LF1] acquire: SeqCst, after a change of the members' state.
+        // ORD[LF2] acquire: SeqCst, after a change of the members' state.
         self.0.load(SeqCst).is_null()
     }
 }

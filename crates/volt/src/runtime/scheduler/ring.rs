@@ -30,8 +30,9 @@
 //!
 //! | Edge  | Release side                | Acquire side            | Carries | Model |
 //! |-------|-----------------------------|-------------------------|---------|-------|
-//! | [RQ1] | `Ring::publish`             | `Ring::steal_into`, `Ring::pop` | the places below `tail`, and the tasks in them | `push_pop_steal` |
-//! | [RQ2] | `Ring::release`, `Ring::pop`, `Ring::claim` | `Ring::push`, `Ring::steal_into`, `Ring::claim` | that the places were read; a `tail` that is not behind `head` | `thief_and_wrapping_owner` |
+//! | [RQ1] | `Ring::publish`             | `Ring::steal_into`, `Ring::pop` | the places below `tail`, and the tasks in them | `scheduler::ring::model` |
+//! | [RQ2] | `Ring::claim`               | `Ring::load_head`, `Ring::claim` | a `tail` that is not behind `head` | `thief_and_wrapping_owner` |
+//! | [RQ3] | `Ring::claim`, `Ring::release` | `Ring::load_head`     | that the places were read | none: loom and RC11 perform a thread's load before its later store, which C++20 does not promise |
 //!
 //! Progress: push is wait-free until the ring is full, the loops retry only if another thread
 //! succeeded. A thief that is stopped between its phases keeps other thieves away from this ring
@@ -41,7 +42,7 @@
 //! steal 2 RMW for any number of tasks.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::{AtomicPtr, AtomicU32, AtomicU64};
@@ -135,8 +136,8 @@ impl<T, const N: usize> Ring<T, N> {
 
     #[inline]
     fn load_head(&self) -> Head {
-        // ORD[RQ2] acquire: places that were given back were read before; the tail that is loaded
-        // after this is not behind.
+        // ORD[RQ2] acquire: the tail that is loaded after this is not behind.
+        // ORD[RQ3] acquire: places that were given back were read before.
         Head(self.head.load(Acquire))
     }
 
@@ -144,8 +145,9 @@ impl<T, const N: usize> Ring<T, N> {
     #[inline]
     fn claim(&self, from: Head, to: Head) -> Result<(), Head> {
         // ORD[RQ2] release: the tail that made this claim possible is visible to whoever sees it.
-        // ORD[RQ2] acquire: as `load_head`, for the next attempt.
-        match self.head.compare_exchange(from.0, to.0, AcqRel, Acquire) {
+        // ORD[RQ3] release: the place was read.
+        // ORD[RQ2] acquire: of a failure, for the next attempt, as `load_head`.
+        match self.head.compare_exchange(from.0, to.0, Release, Acquire) {
             Ok(_) => Ok(()),
             Err(head) => Err(Head(head)),
         }
@@ -350,13 +352,13 @@ impl<T, const N: usize> Ring<T, N> {
     #[inline]
     fn release(&self, claimed: Head) {
         let mut head = claimed;
-        // ORD[RQ2] release: the places were read. Never given up (P5): only the owner's pops can
+        // ORD[RQ3] release: the places were read. Never given up (P5): only the owner's pops can
         // make it fail.
         // ORD relaxed: a failure only brings the owner's new real head.
         while let Err(newer) = self.head.compare_exchange(
             head.0,
             Head::new(head.real(), head.real()).0,
-            AcqRel,
+            Release,
             Relaxed,
         ) {
             head = Head(newer);

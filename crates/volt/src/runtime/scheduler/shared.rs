@@ -7,8 +7,8 @@
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
-//! | [SD1] | `Shared::begin_shutdown`      | `Shared::is_shut_down` | nothing but itself; SeqCst, as [IS1] with [ID1]: a member that parks sees it, or is woken | `outside_spawn_against_parking` |
-//! | [SD2] | `Shared::shut_down`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | `shutdown_against_spawn` |
+//! | [SD1] | `Shared::begin_shutdown`      | `Shared::is_shut_down` | nothing but itself; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
+//! | [SD2] | `Shared::shut_down`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | none: the drain that follows ends only when the owned list is empty, which has locks of its own ([OT1]) |
 
 use std::future::Future;
 use std::panic::Location;
@@ -318,7 +318,7 @@ impl Shared {
     /// Wakes a member whose parked bit the caller has cleared.
     #[cold]
     pub(super) fn unpark(&self, index: usize) {
-        // ORD[GU1] acquire: the guest's place to sleep.
+        // ORD[GU3] acquire: the guest's place to sleep.
         let park = self.slots[index].park.load(Acquire);
         // SAFETY: a member that was claimed stays until it has its token.
         unsafe { &*park }.unpark(CLAIMED);
@@ -338,7 +338,7 @@ impl Shared {
     /// The slots that are or were in use.
     #[inline]
     pub(super) fn used_slots(&self) -> &[CachePadded<Slot>] {
-        // ORD[GU1] acquire: SeqCst: a worker that parks sees the guests whose pushes did not see
+        // ORD[GU2] acquire: SeqCst: a worker that parks sees the guests whose pushes did not see
         // it parked.
         let guests = 64 - self.guests.load(SeqCst).leading_zeros() as usize;
         &self.slots[..self.workers + guests]
@@ -369,7 +369,7 @@ impl Shared {
             if free as usize >= room || self.is_shut_down() {
                 return None;
             }
-            // ORD[GU1] release: SeqCst, see `used_slots`.
+            // ORD[GU2] release: SeqCst, see `used_slots`.
             // ORD[GU1] acquire: the slot as its last guest left it.
             match self.guests.compare_exchange(guests, guests | 1 << free, SeqCst, Relaxed) {
                 Ok(_) => break free,
@@ -377,7 +377,7 @@ impl Shared {
             }
         };
         let index = self.workers + free as usize;
-        // ORD[GU1] release: the place to sleep, for those who claim this member.
+        // ORD[GU3] release: the place to sleep, for those who claim this member.
         self.slots[index].park.store(Arc::as_ptr(park).cast_mut(), Release);
         self.idle.attach();
         Some(index)

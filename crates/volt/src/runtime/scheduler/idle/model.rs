@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicUsize, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicUsize, UnsafeCell, thread};
 
 use super::super::park::{CLAIMED, Park, ROOT};
 use super::{Idle, SelfUnpark};
@@ -162,6 +162,29 @@ fn getting_up_against_claims() {
         assert_eq!(summary.parked(), usize::from(!other));
         assert_eq!(world.idle.is_parked(1), !other);
         assert!(!world.idle.is_parked(0));
+    });
+}
+
+/// A claim is for whichever member has its bit set: also for one that parked after the ticket was
+/// taken, and whose change of the packed word the claimer has not seen.
+#[test]
+fn a_claim_finds_the_members_place_to_sleep() {
+    loom::model(|| {
+        let places = [UnsafeCell::new(0), UnsafeCell::new(7)];
+        let world = Arc::new((World::new(2, 0), places));
+        let _ = world.0.idle.park(1, false, true);
+        let claimer = thread::spawn({
+            let world = world.clone();
+            move || {
+                let index = world.0.idle.notify().expect("nobody searches, one is parked");
+                // SAFETY: the member wrote its place before it parked.
+                world.1[index].with(|place| assert_eq!(unsafe { *place }, 7));
+            }
+        });
+        // SAFETY: nobody looks before this member parks.
+        world.1[0].with_mut(|place| unsafe { *place = 7 });
+        let _ = world.0.idle.park(0, false, true);
+        claimer.join().unwrap();
     });
 }
 

@@ -190,3 +190,44 @@ fn thief_and_wrapping_owner() {
         world.check();
     });
 }
+
+/// A thread that is not the owner pops, as at shutdown, what was pushed quietly.
+#[test]
+fn a_stranger_pops_what_was_pushed_quietly() {
+    loom::model(|| {
+        let (world, ring) = (World::new(2), Arc::new(Four::new()));
+        let stranger = thread::spawn({
+            let (world, ring) = (world.clone(), ring.clone());
+            move || world.drain(&ring)
+        });
+        for index in 0..2 {
+            // SAFETY: this thread owns the ring, which has room.
+            unsafe { ring.push_quiet(world.task(index)) };
+        }
+        stranger.join().unwrap();
+        world.drain(&ring);
+        world.check();
+    });
+}
+
+/// What a thief has moved into its own ring can be stolen from there.
+#[test]
+fn stolen_tasks_are_stolen_again() {
+    loom::model(|| {
+        let (world, ring, thiefs) = (World::new(4), Four::new(), Arc::new(Four::new()));
+        for index in 0..4 {
+            world.push(&ring, index);
+        }
+        let second = thread::spawn({
+            let (world, thiefs) = (world.clone(), thiefs.clone());
+            move || world.steal(&thiefs)
+        });
+        // SAFETY: this thread owns the thief's ring.
+        let (oldest, _) = unsafe { ring.steal_into(&thiefs) }.expect("four tasks, nobody else");
+        world.run(oldest);
+        world.drain(&ring);
+        second.join().unwrap();
+        world.drain(&thiefs);
+        world.check();
+    });
+}
