@@ -61,7 +61,9 @@ impl Copy {
     /// Builds the models of `package`, and tells the program's path.
     pub(super) fn build(&self, package: &str) -> Result<PathBuf, String> {
         let mut command = loom::build(package);
-        command.args(["--no-run", "--message-format", "json"]).current_dir(&self.root);
+        command
+            .args(["--no-run", "--message-format", "json-render-diagnostics"])
+            .current_dir(&self.root);
         let output = command.output().map_err(|error| format!("{package}: {error}"))?;
         if !output.status.success() {
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -31,7 +31,7 @@
 //! | Edge  | Release side                | Acquire side            | Carries | Model |
 //! |-------|-----------------------------|-------------------------|---------|-------|
 //! | [RQ1] | `Ring::publish`             | `Ring::steal_into`, `Ring::pop` | the places below `tail`, and the tasks in them | `scheduler::ring::model` |
-//! | [RQ2] | `Ring::claim`               | `Ring::load_head`, `Ring::claim` | a `tail` that is not behind `head` | `thief_and_wrapping_owner` |
+//! | [RQ2] | `Ring::claim`               | `Ring::load_head`, `Ring::claim` | a `tail` that is not behind `head` | `scheduler::ring::model` |
 //! | [RQ3] | `Ring::claim`, `Ring::release` | `Ring::load_head`     | that the places were read | none: loom and RC11 perform a thread's load before its later store, which C++20 does not promise |
 //!
 //! Progress: push is wait-free until the ring is full, the loops retry only if another thread

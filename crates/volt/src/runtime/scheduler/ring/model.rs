@@ -231,3 +231,22 @@ fn stolen_tasks_are_stolen_again() {
         world.check();
     });
 }
+
+/// A stranger whose claim fails sees the tail that the owner's newer head goes with: with an older
+/// one it would take what is not there.
+#[test]
+fn a_stranger_and_the_owner_pop() {
+    loom::model(|| {
+        let (world, ring) = (World::new(2), Arc::new(Four::new()));
+        let stranger = thread::spawn({
+            let (world, ring) = (world.clone(), ring.clone());
+            move || world.drain(&ring)
+        });
+        for index in 0..2 {
+            world.push(&ring, index);
+            world.drain(&ring);
+        }
+        stranger.join().unwrap();
+        world.check();
+    });
+}
