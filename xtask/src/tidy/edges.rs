@@ -103,7 +103,30 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     for source in sources.iter().filter(|source| source.is_production()) {
         violations.extend(unexplained(source));
     }
+    violations.extend(edges.iter().filter_map(|edge| no_such_model(edge, sources)));
     violations
+}
+
+/// A row's model, or the test that a reason for having none names, is gone or was never there.
+fn no_such_model(edge: &Edge, sources: &[Source]) -> Option<Violation> {
+    let named: Vec<&str> = match edge.model.strip_prefix("none:") {
+        Some(reason) => {
+            reason.split('`').skip(1).step_by(2).filter(|it| it.contains("::")).collect()
+        }
+        // `-` is a survivor of `xtask weaken`.
+        None if matches!(edge.model.as_str(), "" | "-") => return None,
+        None => vec![&edge.model],
+    };
+    let exists = |name: &str| {
+        let last = name.trim_end_matches("::").rsplit("::").next().unwrap_or_default();
+        let (function, module) = (format!("fn {last}("), format!("/{last}.rs"));
+        sources.iter().any(|source| {
+            source.path.ends_with(&module)
+                || source.lines.iter().any(|line| line.contains(&function))
+        })
+    };
+    let missing = named.into_iter().find(|name| !exists(name))?;
+    Some(format!("{}:1: [{}] names `{missing}`, which does not exist", edge.path, edge.tag))
 }
 
 /// Atomic operations without an ORD comment of their own.
@@ -162,7 +185,8 @@ mod tests {
     const ACQUIRE: &str = "// ORD[AB1] acquire: sees x.\na.load(Acquire);\n";
 
     fn check_text(text: &str) -> Vec<Violation> {
-        check(&[Source::new("crates/volt-sync/src/x.rs", text)])
+        let model = Source::new("crates/volt-sync/src/a/model.rs", "#[test]\nfn t() {}\n");
+        check(&[Source::new("crates/volt-sync/src/x.rs", text), model])
     }
 
     #[test]
@@ -188,6 +212,22 @@ mod tests {
                 violations.iter().any(|it| it.contains(expected)),
                 "{expected}: {violations:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_model_that_does_not_exist_is_found() {
+        for (cell, found) in [
+            ("`a::model::t`", 0),
+            ("`a::model`", 0),
+            ("none: as `b::t` shows", 0),
+            ("-", 0),
+            ("`a::model::gone`", 1),
+            ("none: as `b::gone` shows", 1),
+        ] {
+            let header = format!("//! | [AB1] | `f` | `g` | x | {cell} |\n");
+            let violations = check_text(&format!("{header}{RELEASE}{ACQUIRE}"));
+            assert_eq!(violations.len(), found, "{cell}: {violations:?}");
         }
     }
 
