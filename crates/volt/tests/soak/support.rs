@@ -78,6 +78,11 @@ impl Tally {
 }
 
 impl Token {
+    /// One more of the same workload.
+    pub fn another(&self) -> Self {
+        self.0.token()
+    }
+
     pub fn run(self) {
         self.0.ran.fetch_add(1, SeqCst);
     }
@@ -187,6 +192,17 @@ impl Holdings {
         }
     }
 
+    /// With what the allocator keeps of freed memory given back to the system.
+    pub fn trimmed(mut self) -> Self {
+        #[cfg(target_env = "gnu")]
+        // SAFETY: no memory that anybody uses is involved.
+        unsafe {
+            libc::malloc_trim(0);
+        }
+        self.resident_kib = resident_kib();
+        self
+    }
+
     fn no_more_than(&self, start: &Self, slack: i64) -> bool {
         let own = self.descriptors <= start.descriptors
             && self.threads <= start.threads
@@ -200,7 +216,7 @@ impl Holdings {
         loop {
             let now = Self::now();
             if now.no_more_than(start, slack) {
-                return Ok(now);
+                return Ok(now.trimmed());
             }
             if begin.elapsed() > Duration::from_secs(10) {
                 return Err(now);

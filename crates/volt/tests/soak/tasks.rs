@@ -1,18 +1,13 @@
-//! Spawn storms, cancellation, panics, sets of tasks, blocking closures, the pool.
+//! Spawn storms, cancellation, sets of tasks, blocking closures, the pool.
 
 use std::future::{Future, pending, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::task::{self as std_task, Poll, Wake, Waker};
-use std::time::Duration;
+use std::task::Poll;
 
-use volt::io::AsyncReadExt;
-use volt::net::UnixStream;
 use volt::runtime::Builder;
-use volt::sync::{Mutex, mpsc, oneshot};
 use volt::task::{JoinSet, LocalSet, spawn_blocking, yield_now};
 use volt::time::{sleep, timeout};
 
@@ -177,127 +172,6 @@ pub async fn cancel(mut c: Context) {
     }
     assert_eq!(completed, finished.load(SeqCst), "tasks that completed");
     assert_eq!(completed + cancelled, 150);
-}
-
-/// Panics when it is dropped.
-struct Bomb<T>(#[allow(dead_code, reason = "counts the drop")] T);
-
-impl<T> Drop for Bomb<T> {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            planned();
-        }
-    }
-}
-
-/// Panics when it is woken.
-struct Trap;
-
-impl Wake for Trap {
-    fn wake(self: Arc<Self>) {
-        planned();
-    }
-}
-
-pub async fn panics(mut c: Context) {
-    for _ in 0..40 {
-        let (token, yields) = (c.token(), c.below(3));
-        let task = volt::spawn(async move {
-            let _token = token;
-            for _ in 0..yields {
-                yield_now().await;
-            }
-            planned();
-        });
-        assert_planned(task.await.unwrap_err());
-
-        let bomb = Bomb(c.token());
-        let task = volt::spawn(async move {
-            let _bomb = bomb;
-            pending::<()>().await;
-        });
-        if yields > 0 {
-            yield_now().await;
-        }
-        task.abort();
-        assert!(task.await.is_err());
-
-        // The output's drop panics: in the runtime, or where the handle is dropped.
-        let bomb = Bomb(c.token());
-        let mut task = volt::spawn(async move { bomb });
-        for _ in 0..yields {
-            yield_now().await;
-        }
-        if yields == 1 {
-            let output = (&mut task).await.ok();
-            assert!(catch_unwind(AssertUnwindSafe(|| drop(output))).is_err());
-        }
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
-
-        let token = c.token();
-        let task = spawn_blocking(move || {
-            let _token = token;
-            planned();
-        });
-        assert_planned(task.await.unwrap_err());
-
-        wakers(&mut c).await;
-    }
-}
-
-/// Polls `future` with a waker that panics.
-fn poll_trapped<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
-    let waker = Waker::from(Arc::new(Trap));
-    future.poll(&mut std_task::Context::from_waker(&waker))
-}
-
-/// Wakers that panic in each place that wakes.
-async fn wakers(c: &mut Context) {
-    let token = c.plan();
-    let wait = c.rng.micros(200);
-    let mut task = volt::spawn(async move {
-        sleep(wait).await;
-        token.run();
-    });
-    let _ = poll_trapped(Pin::new(&mut task)).is_ready();
-    sleep(wait + Duration::from_micros(200)).await;
-    if !task.is_finished() {
-        task.await.unwrap();
-    }
-
-    let (tx, mut rx) = oneshot::channel();
-    assert!(poll_trapped(Pin::new(&mut rx)).is_pending());
-    let token = c.token();
-    let _ = volt::spawn(async move { tx.send(token).is_ok() }).await;
-    drop(rx);
-
-    let mut timer = pin!(sleep(Duration::from_micros(50)));
-    let early = poll_trapped(timer.as_mut()).is_ready();
-    sleep(Duration::from_micros(100)).await;
-    if !early {
-        timer.await;
-    }
-
-    let (mut left, right) = UnixStream::pair().unwrap();
-    let mut read = pin!(left.read_u8());
-    assert!(poll_trapped(read.as_mut()).is_pending());
-    right.try_write(b"x").unwrap();
-    sleep(Duration::from_micros(100)).await;
-    assert_eq!(read.await.unwrap(), b'x');
-
-    let mutex = Arc::new(Mutex::new(c.token()));
-    let guard = mutex.clone().lock_owned().await;
-    let mut lock = pin!(mutex.lock());
-    assert!(poll_trapped(lock.as_mut()).is_pending());
-    let _ = volt::spawn(async move { drop(guard) }).await;
-    drop(lock.await);
-
-    let (tx, mut rx) = mpsc::channel(1);
-    let mut receive = pin!(rx.recv());
-    assert!(poll_trapped(receive.as_mut()).is_pending());
-    let token = c.token();
-    let _ = volt::spawn(async move { tx.send(token).await.is_ok() }).await;
-    assert!(receive.await.is_some(), "sent, although the waker panicked");
 }
 
 pub async fn join_sets(mut c: Context) {
