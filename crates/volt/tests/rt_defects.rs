@@ -355,6 +355,34 @@ fn a_task_that_yields_is_taken_over_from_a_long_poll_of_block_on() {
     }
 }
 
+// ---- Wake-ups
+
+/// A future of `block_on` that other threads wake again and again waits on its futex, not in the
+/// driver: each way out of that is two more system calls.
+#[test]
+fn block_on_that_threads_wake_leaves_the_driver_to_a_worker() {
+    const WAKES: usize = 1000;
+    let rt = multi(2);
+    let (tx, mut rx) = volt::sync::mpsc::channel(1);
+    let (ack, acked) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        for wake in 0..WAKES {
+            std::thread::sleep(Duration::from_micros(100));
+            tx.blocking_send(wake).unwrap();
+            acked.recv_timeout(SOON).unwrap();
+        }
+    });
+    rt.block_on(async {
+        while rx.recv().await.is_some() {
+            ack.send(()).unwrap();
+        }
+    });
+    thread.join().unwrap();
+    let (turns, parks) = (rt.metrics().driver_wakeups_count(), rt.metrics().parks_count());
+    assert!(parks >= WAKES as u64 / 2, "it did sleep");
+    assert!(turns < WAKES as u64 / 2, "{turns} ways out of the driver for {WAKES} wake-ups");
+}
+
 // ---- A paused clock
 
 #[test]

@@ -56,6 +56,17 @@ fn task_is_one_allocation() {
         }
         assert_eq!(since(before), 0, "yield");
 
+        for n in 0..100 {
+            assert_eq!(task::spawn_blocking(move || n).await.unwrap(), n);
+        }
+        let before = COUNT.load(Relaxed);
+        for n in 0..1000 {
+            assert_eq!(task::spawn_blocking(move || n).await.unwrap(), n);
+        }
+        // A second thread may have been started meanwhile.
+        let allocated = since(before);
+        assert!((1000..1020).contains(&allocated), "{allocated} for 1000 blocking closures");
+
         let mut set = JoinSet::new();
         for round in 0..3 {
             let before = COUNT.load(Relaxed);

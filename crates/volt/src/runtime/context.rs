@@ -228,6 +228,11 @@ pub(crate) fn is_member_of(shared: &Shared) -> bool {
     current_worker(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared, shared)))
 }
 
+/// True while this thread, a member, handles what happened in the driver.
+pub(crate) fn turns_driver() -> bool {
+    current_worker(|worker| worker.is_some_and(Worker::turns_driver))
+}
+
 /// True if this thread is the one that runs the tasks of a current-thread runtime.
 pub(crate) fn runs_current_thread() -> bool {
     let context = get();

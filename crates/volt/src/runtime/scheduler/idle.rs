@@ -413,7 +413,8 @@ impl Idle {
     }
 
     /// Uses a ticket: clears one bit, if possible not the watcher's nor that of the member in the
-    /// driver, who have something to do.
+    /// driver, who have something to do; and rather the watcher's, who sleeps on its futex, than that
+    /// of the other one, whose way out of the driver is long and who leaves it without anybody.
     fn clear_any_bit(&self, summary: Summary) -> usize {
         for round in 0_u32.. {
             for (number, word) in self.bits.iter().enumerate() {
@@ -422,13 +423,17 @@ impl Idle {
                 while bits != 0 {
                     let index = number * 64 + bits.trailing_zeros() as usize;
                     bits &= bits - 1;
-                    let busy = summary.is_watcher(index) || summary.has_driver(index);
-                    if (round > 0 || !busy) && self.clear_bit(index) {
+                    let reluctance = match (summary.has_driver(index), summary.is_watcher(index)) {
+                        (true, _) => 2,
+                        (false, true) => 1,
+                        (false, false) => 0,
+                    };
+                    if round >= reluctance && self.clear_bit(index) {
                         return index;
                     }
                 }
             }
-            if round > 0 {
+            if round > 1 {
                 volt_sync::internal::primitive::spin(round);
             }
         }

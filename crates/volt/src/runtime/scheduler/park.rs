@@ -9,6 +9,7 @@
 //! |---------|--------------------------|--------------|--------------------------------------------|
 //! | CLAIMED | whoever cleared the thread's parked bit (`idle.rs`) | `take` | it is counted as a searcher  |
 //! | ROOT    | the waker of the future that the thread polls itself | `take` | poll that future          |
+//! | EVENT   | the same, if it wakes the thread while turning the driver | `take` | where ROOT came from |
 //! | FUTEX   | `sleep`                  | `take`       | asleep on the word                         |
 //! | DRIVER  | `enter_driver`           | `take`       | asleep in the driver                       |
 //!
@@ -35,15 +36,17 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, Futex, Mutex};
 
-use crate::runtime::driver;
+use crate::runtime::{context, driver};
 
 /// Woken by a claim of the parked bit: the thread is counted as a searcher.
 pub(crate) const CLAIMED: u32 = 1;
 /// Woken by the waker of its own future.
 pub(crate) const ROOT: u32 = 2;
+/// With ROOT: an event or a timer was the reason, not another thread.
+pub(crate) const EVENT: u32 = 16;
 const FUTEX: u32 = 4;
 const DRIVER: u32 = 8;
-const REASONS: u32 = CLAIMED | ROOT;
+const REASONS: u32 = CLAIMED | ROOT | EVENT;
 
 /// One thread's place to sleep.
 pub(crate) struct Park {
@@ -92,6 +95,14 @@ impl Park {
             // SAFETY: it is replaced, under the lock that we hold, before it is freed.
             unsafe { driver.as_ref() }.unpark();
         }
+    }
+
+    /// The reason to poll the thread's future, with where it comes from if the thread sleeps.
+    #[inline]
+    fn root_reason(&self) -> u32 {
+        // ORD relaxed: a hint.
+        let sleeps = self.state.word().load(Relaxed) & (FUTEX | DRIVER) != 0;
+        if sleeps && context::turns_driver() { ROOT | EVENT } else { ROOT }
     }
 
     /// Takes the reasons that have been given.
@@ -148,13 +159,13 @@ unsafe fn clone(park: *const ()) -> RawWaker {
 unsafe fn wake(park: *const ()) {
     // SAFETY: the waker, which is consumed, holds a count.
     let park = unsafe { Arc::from_raw(park.cast::<Park>()) };
-    park.unpark(ROOT);
+    park.unpark(park.root_reason());
 }
 
 unsafe fn wake_by_ref(park: *const ()) {
     // SAFETY: the waker holds a count while this runs.
     let park = unsafe { &*park.cast::<Park>() };
-    park.unpark(ROOT);
+    park.unpark(park.root_reason());
 }
 
 unsafe fn release(park: *const ()) {

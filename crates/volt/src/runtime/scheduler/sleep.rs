@@ -5,7 +5,7 @@
 use volt_sync::internal::primitive::spin;
 
 use super::idle::{Roles, SelfUnpark};
-use super::park::{CLAIMED, ROOT};
+use super::park::{CLAIMED, EVENT, ROOT};
 use super::shared::Slot;
 use super::stall::{Look, Watch};
 use super::worker::{Stage, Step, Worker};
@@ -14,6 +14,9 @@ use crate::runtime::driver::{self, Driver};
 
 /// Wake-ups of a member's own future by the one in the driver before it asks for the driver.
 const DRIVER_WISH: u32 = 3;
+/// Wake-ups of the future of the member in the driver by other threads before it gives the driver
+/// away.
+const DRIVER_GIFT: u32 = 8;
 
 impl Worker<'_> {
     #[cold]
@@ -71,6 +74,11 @@ impl Worker<'_> {
             self.root_wakes.set(0);
             self.shared.wish_for_driver(self.index);
         }
+        if self.rings.get() >= DRIVER_GIFT && roles.driver {
+            self.rings.set(0);
+            self.give_driver();
+        }
+        let roles = self.roles.get();
         let limit = roles.watcher.then(|| self.watch.get().interval);
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
@@ -115,7 +123,11 @@ impl Worker<'_> {
             return self.claimed();
         }
         if root {
-            self.root_wakes.set(if roles.driver { 0 } else { self.root_wakes.get() + 1 });
+            // Who could have saved a way: the one in the driver by letting us wait there, or we by
+            // letting somebody else.
+            let event = reasons & EVENT != 0;
+            self.root_wakes.set(if event && !roles.driver { self.root_wakes.get() + 1 } else { 0 });
+            self.rings.set(if event || !roles.driver { 0 } else { self.rings.get() + 1 });
         }
         if root || self.has_own_tasks() || self.shared.is_shut_down() {
             return self.get_up(false);
@@ -140,6 +152,27 @@ impl Worker<'_> {
         if let Some(claimed) = self.shared.idle.notify_preferring(index) {
             self.shared.unpark(claimed);
         }
+    }
+
+    /// Lets another parked member wait in the driver: this one's future is woken by other threads,
+    /// which get it out of a futex sooner.
+    ///
+    /// Somebody is awake then, as in [`pass_driver`](Self::pass_driver).
+    fn give_driver(&self) {
+        if self.shared.idle.load().parked() < 2 {
+            return;
+        }
+        let Some(claimed) = self.shared.idle.notify() else { return };
+        if claimed != self.index {
+            self.shared.idle.release_driver(self.index);
+            self.roles.set(Roles { driver: false, ..self.roles.get() });
+        }
+        self.shared.unpark(claimed);
+    }
+
+    /// True while this member handles what happened in the driver.
+    pub(crate) fn turns_driver(&self) -> bool {
+        self.quiet.get()
     }
 
     /// The watcher's time is up (or it woke by chance).

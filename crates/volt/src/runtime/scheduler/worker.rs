@@ -96,6 +96,8 @@ pub(crate) struct Worker<'r> {
     pub(super) root: Cell<bool>,
     /// How often it was woken for one of them while another member waited in the driver.
     pub(super) root_wakes: Cell<u32>,
+    /// How often it was woken for one of them by another thread while it waited in the driver.
+    pub(super) rings: Cell<u32>,
     /// Another thread goes on as this worker.
     pub(super) handed_over: Cell<bool>,
     /// A guest that leaves tasks of unknown kinds to the workers (`quick.rs`).
@@ -134,6 +136,7 @@ impl<'r> Worker<'r> {
             roots: Cell::new(0),
             root: Cell::new(false),
             root_wakes: Cell::new(0),
+            rings: Cell::new(0),
             handed_over: Cell::new(false),
             choosy: Cell::new(false),
             shy: Cell::new(false),
@@ -502,14 +505,16 @@ impl<'r> Worker<'r> {
     }
 
     /// True if this member will have run what waits in its ring before another one could wake up:
-    /// the newest is of a quick kind, and the last polls took little time. If that turns out to be
-    /// wrong, the watcher finds the ring at its next look.
+    /// the newest is of a quick kind, so is the one that runs, and the last polls took little time.
+    /// If that turns out to be wrong, the watcher finds the ring at its next look.
     #[cold]
     fn is_soon_done(&self, kind: usize) -> bool {
         let per_poll = self.poll_ns.get();
         per_poll > 0.0
             && self.slot.ring.len() as f32 * per_poll < WAKE_NS
             && self.shared.quick.knows(kind)
+            // ORD relaxed: this member wrote it.
+            && self.shared.quick.knows(self.slot.kind.load(Relaxed))
     }
 
     /// To the back of the ring.
@@ -636,3 +641,5 @@ impl std::fmt::Debug for Worker<'_> {
 
 #[cfg(all(test, volt_loom))]
 mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

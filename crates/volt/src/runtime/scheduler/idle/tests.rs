@@ -89,3 +89,17 @@ fn a_leaving_member_tells_if_the_driver_is_left_alone() {
     idle.release_driver(1);
     assert!(idle.detach(2));
 }
+
+/// Out of a futex the way is shorter than out of the driver.
+#[test]
+fn a_push_wakes_the_watcher_rather_than_the_member_in_the_driver() {
+    for in_driver in [0, 1] {
+        let idle = idle(3);
+        let watcher = 1 - in_driver;
+        assert!(idle.park(watcher, false, false).watcher);
+        assert!(idle.park(in_driver, false, true).driver);
+        assert_eq!(idle.notify(), Some(watcher));
+        assert!(idle.end_search());
+        assert_eq!(idle.notify(), Some(in_driver), "nobody else is parked");
+    }
+}

@@ -1,0 +1,49 @@
+//! Decisions of one worker beside a parked one.
+
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::Worker;
+use crate::time::Clock;
+
+/// What a fork pushes wakes the others, unless the ring will be empty before they are up: that is so
+/// only if both what waits there and what runs now return quickly.
+#[test]
+fn a_fork_wakes_nobody_only_if_the_poll_that_forks_is_quick() {
+    for (runs_quick, waits_quick) in [(true, true), (false, true), (true, false)] {
+        let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+        let shared = Shared::new(Config::default(), 2, driver, handle);
+        let parks = [shared.park_of(0), shared.park_of(1)];
+        let [running, parked] = [0, 1].map(|index| Worker::new(&shared, index, &parks[index]));
+        running.poll_ns.set(100.0);
+        assert!(shared.idle.park(1, false, false).watcher);
+        context::with_worker(&running, || {
+            let forks: Vec<_> = [1, 2]
+                .into_iter()
+                .map(|i| {
+                    let task = shared.spawn(async move { i });
+                    // SAFETY: the handle keeps the task alive.
+                    let kind = unsafe { task.target().unwrap().as_ref() }.type_key();
+                    if waits_quick {
+                        shared.quick.learn(kind);
+                    }
+                    let running_kind = if runs_quick { kind } else { 1 };
+                    running.slot.kind.store(running_kind, std::sync::atomic::Ordering::Relaxed);
+                    if runs_quick && !waits_quick {
+                        // Another kind than that of the tasks.
+                        shared.quick.learn(32);
+                        running.slot.kind.store(32, std::sync::atomic::Ordering::Relaxed);
+                    }
+                    task
+                })
+                .collect();
+            assert_eq!(shared.idle.is_parked(1), runs_quick && waits_quick);
+            drop(forks);
+        });
+        shared.begin_shutdown();
+        for worker in [&running, &parked] {
+            context::with_worker(worker, || worker.end());
+        }
+    }
+}
