@@ -21,7 +21,6 @@
 //! })
 //! # }
 //! ```
-#![forbid(unsafe_code)]
 
 mod dir_builder;
 mod file;
@@ -40,6 +39,8 @@ pub use self::operations::{
     symlink_metadata, try_exists, write,
 };
 pub use self::read_dir::{DirEntry, ReadDir, read_dir};
+
+pub use std::fs::FileTimes;
 
 use std::io;
 

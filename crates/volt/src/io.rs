@@ -8,11 +8,13 @@ mod evented;
 #[cfg(feature = "futures-io")]
 mod futures_io;
 mod interest;
+mod raw;
 mod stdio;
 #[cfg(unix)]
 pub mod unix;
 
-pub(crate) use self::evented::{Evented, RawStream, receive_into};
+pub(crate) use self::evented::{Evented, receive_into};
+pub(crate) use self::raw::RawStream;
 
 pub use self::interest::{Interest, Ready};
 pub use self::stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};

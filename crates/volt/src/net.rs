@@ -7,6 +7,8 @@
 //! Whatever makes a socket panics outside a runtime.
 
 mod addr;
+mod datagram;
+mod share;
 pub mod split;
 mod stream;
 pub mod tcp;
@@ -19,7 +21,7 @@ pub use self::split::ReuniteError;
 pub use self::tcp::{TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;
 #[cfg(unix)]
-pub use self::unix::{UnixDatagram, UnixListener, UnixStream};
+pub use self::unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 
 /// An error unless a descriptor that comes from outside is non-blocking: one that blocks would stop
 /// a worker.

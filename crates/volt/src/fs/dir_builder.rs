@@ -1,4 +1,5 @@
 //! Making directories with options.
+#![forbid(unsafe_code)]
 
 use std::io;
 use std::path::Path;

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use volt_sync::Mutex;
 
-use super::{OpenOptions, blocking};
-use crate::io::blocking::Blocking;
+use super::{FileTimes, OpenOptions, blocking};
+use crate::io::blocking::{Blocking, MOST_BUFFERED};
 
 /// An open file, to be read, written and sought with the traits of [`volt::io`](crate::io).
 ///
@@ -44,6 +45,7 @@ pub struct File {
     file: Arc<StdFile>,
     /// Locked only by the methods that take `&self`.
     operations: Mutex<Blocking<Arc<StdFile>>>,
+    max_buf_size: usize,
 }
 
 impl File {
@@ -74,7 +76,7 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::create_new`].
-    pub async fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+    pub async fn create_new<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         OpenOptions::new().read(true).write(true).create_new(true).open(path).await
     }
 
@@ -93,7 +95,8 @@ impl File {
     #[must_use]
     pub fn from_std(file: StdFile) -> Self {
         let file = Arc::new(file);
-        Self { operations: Mutex::new(Blocking::seekable(file.clone())), file }
+        let operations = Mutex::new(Blocking::seekable(file.clone()));
+        Self { file, operations, max_buf_size: MOST_BUFFERED }
     }
 
     /// Waits for the operation under way, and gives the file back.
@@ -113,15 +116,17 @@ impl File {
     /// # Errors
     /// This file.
     pub fn try_into_std(self) -> Result<StdFile, Self> {
-        let Self { file, operations } = self;
+        let Self { file, operations, max_buf_size } = self;
         let operations = operations.into_inner();
         if operations.is_busy() {
-            return Err(Self { file, operations: Mutex::new(operations) });
+            return Err(Self { file, operations: Mutex::new(operations), max_buf_size });
         }
         drop(operations);
         // While idle, the two references here are the only ones.
-        Arc::try_unwrap(file)
-            .map_err(|file| Self { operations: Mutex::new(Blocking::seekable(file.clone())), file })
+        Arc::try_unwrap(file).map_err(|file| {
+            let operations = Mutex::new(Blocking::seekable(file.clone()));
+            Self { file, operations, max_buf_size }
+        })
     }
 
     /// A second handle to the same open file: they share the position.
@@ -131,7 +136,9 @@ impl File {
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.settle().await?;
         let file = self.file.clone();
-        blocking(move || file.try_clone()).await.map(Self::from_std)
+        let mut clone = blocking(move || file.try_clone()).await.map(Self::from_std)?;
+        clone.set_max_buf_size(self.max_buf_size);
+        Ok(clone)
     }
 
     /// What the file system knows of it.
@@ -182,9 +189,35 @@ impl File {
         blocking(move || file.sync_data()).await
     }
 
+    /// Sets when the file was last read, written and made. Waits for writes under way first, which
+    /// would change it again.
+    ///
+    /// # Errors
+    /// As [`std::fs::File::set_times`].
+    pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
+        self.settle().await?;
+        let file = self.file.clone();
+        blocking(move || file.set_times(times)).await
+    }
+
+    /// Sets when the file was last written: [`set_times`](Self::set_times) with that alone.
+    ///
+    /// # Errors
+    /// As `set_times`.
+    pub async fn set_modified(&self, time: SystemTime) -> io::Result<()> {
+        self.set_times(FileTimes::new().set_modified(time)).await
+    }
+
     /// How many bytes one operation moves at most, and the buffer may hold; 2 MiB by default.
     pub fn set_max_buf_size(&mut self, bytes: usize) {
+        self.max_buf_size = bytes;
         self.operations.get_mut().set_most_buffered(bytes);
+    }
+
+    /// What [`set_max_buf_size`](Self::set_max_buf_size) has set, or the default.
+    #[must_use]
+    pub fn max_buf_size(&self) -> usize {
+        self.max_buf_size
     }
 
     /// Waits for the operation under way.
@@ -250,5 +283,15 @@ impl std::os::fd::AsFd for File {
 impl std::os::fd::AsRawFd for File {
     fn as_raw_fd(&self) -> std::os::fd::RawFd {
         self.file.as_raw_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::FromRawFd for File {
+    /// # Safety
+    /// 1. `fd` is open, and the caller's to give away.
+    unsafe fn from_raw_fd(fd: std::os::fd::RawFd) -> Self {
+        // SAFETY: (1) by the caller's promise.
+        Self::from_std(unsafe { StdFile::from_raw_fd(fd) })
     }
 }

@@ -1,4 +1,5 @@
 //! The functions of `std::fs`, on the blocking pool.
+#![forbid(unsafe_code)]
 
 use std::fs::{Metadata, Permissions};
 use std::io;

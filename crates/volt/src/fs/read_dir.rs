@@ -1,4 +1,5 @@
 //! Listing directories.
+#![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

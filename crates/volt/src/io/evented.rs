@@ -1,7 +1,7 @@
 //! A non-blocking descriptor and its registration: what every socket type is made of.
 
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::ops::Deref;
@@ -11,13 +11,9 @@ use bytes::BufMut;
 use mio::event::Source;
 use tokio::io::ReadBuf;
 
+use super::raw::{Descriptor, RawRead, RawStream, RawWrite};
 use super::{Interest, Ready};
 use crate::reactor::{Direction, Event, Handle, Registration, Start};
-
-#[cfg(unix)]
-pub(crate) use std::os::fd::AsRawFd as Descriptor;
-#[cfg(windows)]
-pub(crate) use std::os::windows::io::AsRawSocket as Descriptor;
 
 /// Whether a read or write of less than was asked for shows that the socket's buffer is empty or
 /// full, so that the next event says when to go on (epoll(7), on edge-triggered notification).
@@ -129,110 +125,8 @@ pub(crate) fn receive_into<R>(
     Ok((filled, result))
 }
 
-/// What a read of a stream found.
-pub(crate) struct Received {
-    pub(crate) count: usize,
-    /// The read may have ended before the end of what there was: a short one does not mean "empty".
-    pub(crate) cut: bool,
-}
-
-/// A connected stream socket of `mio`.
-pub(crate) trait RawStream: Source + Descriptor + fmt::Debug {
-    fn read(&self, buf: &mut [u8]) -> io::Result<usize>;
-    fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
-    fn write(&self, buf: &[u8]) -> io::Result<usize>;
-    fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize>;
-    /// As `read`, into memory that need not be initialised.
-    fn receive(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received>;
-    fn shutdown(&self, how: Shutdown) -> io::Result<()>;
-}
-
-/// The parts of [`RawStream`] that are alike; `$receive` is the other.
-macro_rules! raw_stream {
-    ($type:ty, $receive:expr) => {
-        impl RawStream for $type {
-            #[inline]
-            fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
-                Read::read(&mut &*self, buf)
-            }
-
-            fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                Read::read_vectored(&mut &*self, bufs)
-            }
-
-            #[inline]
-            fn write(&self, buf: &[u8]) -> io::Result<usize> {
-                Write::write(&mut &*self, buf)
-            }
-
-            fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-                Write::write_vectored(&mut &*self, bufs)
-            }
-
-            #[inline]
-            fn receive(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received> {
-                self.try_io(|| $receive(self, buf))
-            }
-
-            fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-                <$type>::shutdown(self, how)
-            }
-        }
-    };
-}
-
-raw_stream!(mio::net::TcpStream, receive);
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
-raw_stream!(mio::net::UnixStream, receive);
-#[cfg(any(target_os = "linux", target_os = "android"))]
-raw_stream!(mio::net::UnixStream, receive_to_boundary);
-
-#[cfg(unix)]
-fn receive(io: &impl std::os::fd::AsFd, buf: &mut [MaybeUninit<u8>]) -> io::Result<Received> {
-    let count = socket2::SockRef::from(io).recv(buf)?;
-    Ok(Received { count, cut: false })
-}
-
-#[cfg(windows)]
-fn receive(
-    io: &impl std::os::windows::io::AsSocket,
-    buf: &mut [MaybeUninit<u8>],
-) -> io::Result<Received> {
-    let count = socket2::SockRef::from(io).recv(buf)?;
-    Ok(Received { count, cut: false })
-}
-
-/// Above this a read is likely to be short, and it pays to learn whether that means "empty".
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const LARGE: usize = 512;
-
-/// A read of a unix stream ends where descriptors or credentials come with the data, and more may
-/// follow. `recvmsg` without room for them says so, but costs half as much as the failing read that
-/// it saves: not worth it where the caller asks for exactly what it expects.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn receive_to_boundary(
-    io: &impl std::os::fd::AsRawFd,
-    buf: &mut [MaybeUninit<u8>],
-) -> io::Result<Received> {
-    if buf.len() < LARGE {
-        // SAFETY: the kernel writes at most that many bytes, to a buffer that is ours for the call.
-        let count = unsafe { libc::recv(io.as_raw_fd(), buf.as_mut_ptr().cast(), buf.len(), 0) };
-        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-        return Ok(Received { count, cut: true });
-    }
-    let mut part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
-    // SAFETY: a `msghdr` of zeros is valid: no name, no parts, no control data.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    // SAFETY: the message names one buffer, which is ours for the call; the kernel keeps nothing.
-    let count = unsafe { libc::recvmsg(io.as_raw_fd(), &raw mut message, 0) };
-    let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-    Ok(Received { count, cut: message.msg_flags & libc::MSG_CTRUNC != 0 })
-}
-
-/// Stream operations, for the types of `net` and their halves.
-impl<E: RawStream> Evented<E> {
+/// Reading, for streams, pipes and their halves.
+impl<E: RawRead> Evented<E> {
     pub(crate) fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.registration.try_io(Interest::READABLE, || self.read(buf))
     }
@@ -244,14 +138,6 @@ impl<E: RawStream> Evented<E> {
     pub(crate) fn try_read_buf(&self, buf: &mut impl BufMut) -> io::Result<usize> {
         let read = |room: &mut [_]| Ok((self.receive(room)?.count, ()));
         Ok(self.registration.try_io(Interest::READABLE, || receive_into(buf, read))?.0)
-    }
-
-    pub(crate) fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
-        self.registration.try_io(Interest::WRITABLE, || self.write(buf))
-    }
-
-    pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.registration.try_io(Interest::WRITABLE, || self.write_vectored(bufs))
     }
 
     /// [`tokio::io::AsyncRead::poll_read`].
@@ -272,6 +158,17 @@ impl<E: RawStream> Evented<E> {
             self.registration.clear(event, short(Ready::READABLE));
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Writing, for streams, pipes and their halves.
+impl<E: RawWrite> Evented<E> {
+    pub(crate) fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        self.registration.try_io(Interest::WRITABLE, || self.write(buf))
+    }
+
+    pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.registration.try_io(Interest::WRITABLE, || self.write_vectored(bufs))
     }
 
     /// [`tokio::io::AsyncWrite::poll_write`].
@@ -305,7 +202,9 @@ impl<E: RawStream> Evented<E> {
         }
         Poll::Ready(Ok(sent))
     }
+}
 
+impl<E: RawStream> Evented<E> {
     /// [`tokio::io::AsyncWrite::poll_shutdown`].
     pub(crate) fn shutdown_write(&self) -> io::Result<()> {
         match self.shutdown(Shutdown::Write) {

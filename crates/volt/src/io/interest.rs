@@ -19,6 +19,20 @@ const NAMES: [(u8, &str); 6] = [
     (ERROR, "ERROR"),
 ];
 
+/// Methods that ask whether some of some bits are there: name, bits, meaning, example.
+macro_rules! predicates {
+    ($($name:ident: $bits:expr, $what:literal, $example:literal;)*) => {$(
+        #[doc = concat!("True if ", $what, ".")]
+        ///
+        /// # Examples
+        #[doc = concat!("```\n# use volt::io::{Interest, Ready};\nassert!(", $example, ");\n```")]
+        #[must_use]
+        pub const fn $name(self) -> bool {
+            self.0 & ($bits) != 0
+        }
+    )*};
+}
+
 /// The kinds of readiness that a caller waits for.
 ///
 /// # Examples
@@ -44,37 +58,37 @@ impl Interest {
     /// An error on the source. Always registered with the operating system, so it is only a filter.
     pub const ERROR: Self = Self(ERROR);
 
-    /// True if the interest includes reading.
-    #[must_use]
-    pub const fn is_readable(self) -> bool {
-        self.0 & READABLE != 0
-    }
-
-    /// True if the interest includes writing.
-    #[must_use]
-    pub const fn is_writable(self) -> bool {
-        self.0 & WRITABLE != 0
-    }
-
-    /// True if the interest includes out-of-band data.
-    #[must_use]
-    pub const fn is_priority(self) -> bool {
-        self.0 & PRIORITY != 0
-    }
-
-    /// True if the interest includes errors.
-    #[must_use]
-    pub const fn is_error(self) -> bool {
-        self.0 & ERROR != 0
+    predicates! {
+        is_readable: READABLE, "the interest includes reading",
+            "Interest::READABLE.is_readable()";
+        is_writable: WRITABLE, "the interest includes writing",
+            "Interest::WRITABLE.is_writable()";
+        is_priority: PRIORITY, "the interest includes out-of-band data",
+            "!Interest::READABLE.is_priority()";
+        is_error: ERROR, "the interest includes errors",
+            "Interest::ERROR.is_error()";
     }
 
     /// Both together.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::io::Interest;
+    /// const BOTH: Interest = Interest::READABLE.add(Interest::WRITABLE);
+    /// assert!(BOTH.is_readable() && BOTH.is_writable());
+    /// ```
     #[must_use]
     pub const fn add(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// What is left without `other`; `None` if that is nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::io::Interest;
+    /// assert_eq!(Interest::READABLE.remove(Interest::READABLE), None);
+    /// ```
     #[must_use]
     pub const fn remove(self, other: Self) -> Option<Self> {
         let left = self.0 & !other.0;
@@ -107,25 +121,6 @@ impl Interest {
             .filter_map(|(wanted, kind)| wanted.then_some(kind))
             .reduce(|all, kind| all | kind)
             .expect("an interest has at least one bit")
-    }
-}
-
-impl BitOr for Interest {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        self.add(other)
-    }
-}
-
-impl BitOrAssign for Interest {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = self.add(other);
-    }
-}
-
-impl fmt::Debug for Interest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_bits(f, self.0)
     }
 }
 
@@ -179,45 +174,29 @@ impl Ready {
     }
 
     /// True if nothing is ready.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::EMPTY.is_empty());
+    /// ```
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// True if reading will find something: data, or the end of the stream.
-    #[must_use]
-    pub const fn is_readable(self) -> bool {
-        self.0 & (READABLE | READ_CLOSED) != 0
-    }
-
-    /// True if writing will find room, or an error.
-    #[must_use]
-    pub const fn is_writable(self) -> bool {
-        self.0 & (WRITABLE | WRITE_CLOSED) != 0
-    }
-
-    /// True if the peer will send no more.
-    #[must_use]
-    pub const fn is_read_closed(self) -> bool {
-        self.0 & READ_CLOSED != 0
-    }
-
-    /// True if the peer will take no more.
-    #[must_use]
-    pub const fn is_write_closed(self) -> bool {
-        self.0 & WRITE_CLOSED != 0
-    }
-
-    /// True if there is out-of-band data.
-    #[must_use]
-    pub const fn is_priority(self) -> bool {
-        self.0 & PRIORITY != 0
-    }
-
-    /// True if the source has an error to report.
-    #[must_use]
-    pub const fn is_error(self) -> bool {
-        self.0 & ERROR != 0
+    predicates! {
+        is_readable: READABLE | READ_CLOSED, "reading will find something: data, or the end of the stream",
+            "Ready::READ_CLOSED.is_readable()";
+        is_writable: WRITABLE | WRITE_CLOSED, "writing will find room, or an error",
+            "Ready::WRITABLE.is_writable()";
+        is_read_closed: READ_CLOSED, "the peer will send no more",
+            "Ready::READ_CLOSED.is_read_closed()";
+        is_write_closed: WRITE_CLOSED, "the peer will take no more",
+            "!Ready::WRITABLE.is_write_closed()";
+        is_priority: PRIORITY, "there is out-of-band data",
+            "!Ready::READABLE.is_priority()";
+        is_error: ERROR, "the source has an error to report",
+            "Ready::ERROR.is_error()";
     }
 
     pub(crate) const fn intersects(self, other: Self) -> bool {
@@ -225,18 +204,31 @@ impl Ready {
     }
 }
 
-impl BitOr for Ready {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
+/// What sets of bits have in common.
+macro_rules! bits {
+    ($($type:ident),*) => {$(
+        impl BitOr for $type {
+            type Output = Self;
+            fn bitor(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+        }
+
+        impl BitOrAssign for $type {
+            fn bitor_assign(&mut self, other: Self) {
+                *self = *self | other;
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write_bits(f, self.0)
+            }
+        }
+    )*};
 }
 
-impl BitOrAssign for Ready {
-    fn bitor_assign(&mut self, other: Self) {
-        self.0 |= other.0;
-    }
-}
+bits!(Interest, Ready);
 
 impl BitAnd for Ready {
     type Output = Self;
@@ -249,12 +241,6 @@ impl Sub for Ready {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0 & !other.0)
-    }
-}
-
-impl fmt::Debug for Ready {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_bits(f, self.0)
     }
 }
 

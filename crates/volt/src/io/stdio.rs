@@ -123,3 +123,30 @@ impl AsyncWrite for Stderr {
         self.poll_flush(cx)
     }
 }
+
+/// The descriptors of the standard streams.
+#[cfg(unix)]
+macro_rules! descriptor {
+    ($type:ident, $std:path) => {
+        impl std::os::fd::AsRawFd for $type {
+            fn as_raw_fd(&self) -> std::os::fd::RawFd {
+                std::os::fd::AsRawFd::as_raw_fd(&$std())
+            }
+        }
+
+        impl std::os::fd::AsFd for $type {
+            fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+                // The process's own stream, which lives as long as the process.
+                static STREAM: std::sync::LazyLock<std::io::$type> = std::sync::LazyLock::new($std);
+                std::os::fd::AsFd::as_fd(&*STREAM)
+            }
+        }
+    };
+}
+
+#[cfg(unix)]
+descriptor!(Stdin, std::io::stdin);
+#[cfg(unix)]
+descriptor!(Stdout, std::io::stdout);
+#[cfg(unix)]
+descriptor!(Stderr, std::io::stderr);

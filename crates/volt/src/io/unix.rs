@@ -1,5 +1,6 @@
 //! Readiness of any descriptor.
-#![forbid(unsafe_code)]
+
+mod guard;
 
 use std::error::Error;
 use std::fmt;
@@ -9,6 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use mio::unix::SourceFd;
 
+pub use self::guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
 use super::{Interest, Ready};
 use crate::reactor::{Direction, Event, Handle, Registration, Start};
 
@@ -52,28 +54,15 @@ pub struct AsyncFd<T: AsRawFd> {
     registration: Registration,
 }
 
-/// The descriptor is known to be ready, until this says otherwise.
-#[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
-pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
-    fd: &'a AsyncFd<T>,
-    /// What was found, and what of it is asked for and not cleared yet.
-    found: Option<(Event, Ready)>,
-}
-
-/// As [`AsyncFdReadyGuard`], with mutable access.
-#[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
-pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
-    fd: &'a mut AsyncFd<T>,
-    /// As in [`AsyncFdReadyGuard`].
-    found: Option<(Event, Ready)>,
-}
-
-/// The operation that was tried would have blocked.
-#[derive(Debug)]
-pub struct TryIoError(());
+/// The former name.
+#[deprecated(note = "use `AsyncFdRegisterError` instead")]
+pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
 
 /// A descriptor that could not be registered, and why.
-pub struct AsyncFdTryNewError<T> {
+///
+/// # Examples
+/// See [`AsyncFd::try_new`].
+pub struct AsyncFdRegisterError<T> {
     inner: T,
     cause: io::Error,
 }
@@ -117,7 +106,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # Panics
     /// Outside a runtime.
     #[track_caller]
-    pub fn try_new(inner: T) -> Result<Self, AsyncFdTryNewError<T>> {
+    pub fn try_new(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
         Self::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
     }
 
@@ -129,12 +118,49 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # Panics
     /// Outside a runtime.
     #[track_caller]
-    pub fn try_with_interest(inner: T, interest: Interest) -> Result<Self, AsyncFdTryNewError<T>> {
+    pub fn try_with_interest(
+        inner: T,
+        interest: Interest,
+    ) -> Result<Self, AsyncFdRegisterError<T>> {
         let (handle, fd) = (Handle::current("AsyncFd::new"), inner.as_raw_fd());
         match Registration::new(handle, &mut SourceFd(&fd), fd, interest, Start::Unknown) {
             Ok(registration) => Ok(Self { inner: Some(inner), registration }),
-            Err(cause) => Err(AsyncFdTryNewError { inner, cause }),
+            Err(cause) => Err(AsyncFdRegisterError { inner, cause }),
         }
+    }
+
+    /// As [`try_new`](Self::try_new).
+    ///
+    /// # Errors
+    /// As `new`.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    ///
+    /// # Safety
+    /// Tokio asks that `inner` return the same open descriptor for as long as this lives. Here that
+    /// is no matter of safety, and there are safe methods; the signature is Tokio's.
+    #[track_caller]
+    pub unsafe fn register(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
+        Self::try_new(inner)
+    }
+
+    /// As [`try_with_interest`](Self::try_with_interest).
+    ///
+    /// # Errors
+    /// As `new`.
+    ///
+    /// # Panics
+    /// Outside a runtime.
+    ///
+    /// # Safety
+    /// As [`register`](Self::register).
+    #[track_caller]
+    pub unsafe fn register_with_interest(
+        inner: T,
+        interest: Interest,
+    ) -> Result<Self, AsyncFdRegisterError<T>> {
+        Self::try_with_interest(inner, interest)
     }
 
     /// The wrapped object.
@@ -336,93 +362,6 @@ impl<T: AsRawFd> AsyncFd<T> {
     }
 }
 
-/// The methods that both guards have.
-macro_rules! guard {
-    ($type:ident, $argument:ty, |$guard:ident| $fd:expr) => {
-        impl<'a, T: AsRawFd> $type<'a, T> {
-            /// Says that the descriptor is not ready any more, unless an event has come since. The
-            /// closed states stay, since they do not end.
-            pub fn clear_ready(&mut self) {
-                let closed = Ready::READ_CLOSED | Ready::WRITE_CLOSED;
-                if let Some((event, ready)) = self.found.take() {
-                    self.fd.registration.clear(event, ready - closed);
-                }
-            }
-
-            /// As [`clear_ready`](Self::clear_ready), but only for some kinds. May be called again
-            /// for others.
-            pub fn clear_ready_matching(&mut self, ready: Ready) {
-                if let Some((event, left)) = &mut self.found {
-                    self.fd.registration.clear(*event, *left & ready);
-                    *left = *left - ready;
-                }
-            }
-
-            /// Says that the descriptor is still ready: the guard does nothing any more.
-            pub fn retain_ready(&mut self) {
-                self.found = None;
-            }
-
-            /// What the descriptor is ready for.
-            #[must_use]
-            pub fn ready(&self) -> Ready {
-                self.found.map_or(Ready::EMPTY, |(_, ready)| ready)
-            }
-
-            /// Runs `io`; if it returns `WouldBlock`, clears the readiness.
-            ///
-            /// # Errors
-            /// [`TryIoError`] if it did; the inner result is whatever else it returned.
-            pub fn try_io<R>(
-                &mut self,
-                io: impl FnOnce($argument) -> io::Result<R>,
-            ) -> Result<io::Result<R>, TryIoError> {
-                let $guard = self;
-                let result = io($fd);
-                if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                    $guard.clear_ready();
-                    return Err(TryIoError(()));
-                }
-                Ok(result)
-            }
-
-            /// The wrapped object.
-            #[must_use]
-            pub fn get_inner(&self) -> &T {
-                self.fd.get_ref()
-            }
-
-            /// The descriptor.
-            #[must_use]
-            pub fn get_ref(&self) -> &AsyncFd<T> {
-                self.fd
-            }
-        }
-
-        impl<T: AsRawFd + fmt::Debug> fmt::Debug for $type<'_, T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut debug = f.debug_struct(stringify!($type));
-                debug.field("ready", &self.ready()).field("fd", &self.fd).finish()
-            }
-        }
-    };
-}
-
-guard!(AsyncFdReadyGuard, &'a AsyncFd<T>, |guard| guard.fd);
-guard!(AsyncFdReadyMutGuard, &mut AsyncFd<T>, |guard| guard.fd);
-
-impl<T: AsRawFd> AsyncFdReadyMutGuard<'_, T> {
-    /// The descriptor.
-    pub fn get_mut(&mut self) -> &mut AsyncFd<T> {
-        self.fd
-    }
-
-    /// The wrapped object.
-    pub fn get_inner_mut(&mut self) -> &mut T {
-        self.fd.get_mut()
-    }
-}
-
 impl<T: AsRawFd> AsRawFd for AsyncFd<T> {
     fn as_raw_fd(&self) -> RawFd {
         self.get_ref().as_raw_fd()
@@ -447,15 +386,7 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
     }
 }
 
-impl fmt::Display for TryIoError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the operation would block")
-    }
-}
-
-impl Error for TryIoError {}
-
-impl<T> AsyncFdTryNewError<T> {
+impl<T> AsyncFdRegisterError<T> {
     /// The object and the error.
     #[must_use]
     pub fn into_parts(self) -> (T, io::Error) {
@@ -463,25 +394,25 @@ impl<T> AsyncFdTryNewError<T> {
     }
 }
 
-impl<T> From<AsyncFdTryNewError<T>> for io::Error {
-    fn from(error: AsyncFdTryNewError<T>) -> Self {
+impl<T> From<AsyncFdRegisterError<T>> for io::Error {
+    fn from(error: AsyncFdRegisterError<T>) -> Self {
         error.cause
     }
 }
 
-impl<T> fmt::Debug for AsyncFdTryNewError<T> {
+impl<T> fmt::Debug for AsyncFdRegisterError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.cause, f)
     }
 }
 
-impl<T> fmt::Display for AsyncFdTryNewError<T> {
+impl<T> fmt::Display for AsyncFdRegisterError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.cause, f)
     }
 }
 
-impl<T> Error for AsyncFdTryNewError<T> {
+impl<T> Error for AsyncFdRegisterError<T> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.cause)
     }

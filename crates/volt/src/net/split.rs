@@ -6,15 +6,10 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::pin::Pin;
+use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::BufMut;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-
-use crate::io::{Evented, Interest, RawStream, Ready};
+use crate::io::{Evented, RawStream};
 
 /// A stream type of this crate.
 pub(crate) trait Half {
@@ -50,142 +45,58 @@ pub(super) fn own<S: Half>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     (OwnedReadHalf(stream.clone()), OwnedWriteHalf { stream, shutdown_on_drop: true })
 }
 
-/// Methods and traits of a reading half. `$stream` is the field that holds the stream.
+/// A reading half: `$setup` makes `a`, a half of a stream whose other end is `b`.
 macro_rules! read_half {
-    ([$($generics:tt)*] $type:ty, $stream:tt) => {
-        impl<$($generics)*> $type {
-            /// Waits until the stream is ready for some of `interest`, as the stream's own `ready`.
-            ///
-            /// # Errors
-            /// If the runtime has shut down.
-            pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-                self.$stream.io().ready(interest).await
-            }
-
-            /// Waits until there is something to read, or the end of the stream.
-            ///
-            /// # Errors
-            /// If the runtime has shut down.
-            pub async fn readable(&self) -> io::Result<()> {
-                self.ready(Interest::READABLE).await.map(drop)
-            }
-
-            /// Reads what there is, without waiting.
-            ///
-            /// # Errors
-            /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing; whatever `recv(2)`
-            /// reports.
-            pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
-                self.$stream.io().try_read(buf)
-            }
-
-            /// As [`try_read`](Self::try_read), into several buffers.
-            ///
-            /// # Errors
-            /// As `try_read`.
-            pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-                self.$stream.io().try_read_vectored(bufs)
-            }
-
-            /// As [`try_read`](Self::try_read), into the spare room of `buf`.
-            ///
-            /// # Errors
-            /// As `try_read`.
-            pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-                self.$stream.io().try_read_buf(buf)
-            }
-        }
-
-        impl<$($generics)*> AsyncRead for $type {
-            fn poll_read(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                buf: &mut ReadBuf<'_>,
-            ) -> Poll<io::Result<()>> {
-                self.$stream.io().poll_read(cx, buf)
-            }
-        }
+    ([$($generics:tt)*] $type:ty, $setup:literal) => {
+        crate::net::share::ready!([$($generics)*] $type, |this| this.0.io(), $setup, "b.try_write(b\"hello\")?;\n", "READABLE");
+        crate::net::share::reader!([$($generics)*] $type, |this| this.0.io(), $setup);
     };
 }
 
-/// Methods and traits of a writing half.
+/// A writing half; `$shut` shuts it down.
 macro_rules! write_half {
-    ([$($generics:tt)*] $type:ty, $stream:tt, |$half:ident| $shut:block) => {
-        impl<$($generics)*> $type {
-            /// Waits until the stream is ready for some of `interest`, as the stream's own `ready`.
-            ///
-            /// # Errors
-            /// If the runtime has shut down.
-            pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-                self.$stream.io().ready(interest).await
-            }
-
-            /// Waits until there is room to write, or an error to report.
-            ///
-            /// # Errors
-            /// If the runtime has shut down.
-            pub async fn writable(&self) -> io::Result<()> {
-                self.ready(Interest::WRITABLE).await.map(drop)
-            }
-
-            /// Writes as much as there is room for, without waiting.
-            ///
-            /// # Errors
-            /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; whatever `send(2)`
-            /// reports.
-            pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
-                self.$stream.io().try_write(buf)
-            }
-
-            /// As [`try_write`](Self::try_write), from several buffers.
-            ///
-            /// # Errors
-            /// As `try_write`.
-            pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-                self.$stream.io().try_write_vectored(bufs)
-            }
-        }
-
-        impl<$($generics)*> AsyncWrite for $type {
-            fn poll_write(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                buf: &[u8],
-            ) -> Poll<io::Result<usize>> {
-                self.$stream.io().poll_write(cx, buf)
-            }
-
-            fn poll_write_vectored(
-                self: Pin<&mut Self>,
-                cx: &mut Context<'_>,
-                bufs: &[IoSlice<'_>],
-            ) -> Poll<io::Result<usize>> {
-                self.$stream.io().poll_write_vectored(cx, bufs)
-            }
-
-            fn is_write_vectored(&self) -> bool {
-                true
-            }
-
-            /// Nothing is buffered.
-            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(Ok(()))
-            }
-
-            fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                let $half = self.get_mut();
-                let result = $half.$stream.io().shutdown_write();
-                if result.is_ok() $shut
-                Poll::Ready(result)
-            }
-        }
+    ([$($generics:tt)*] $type:ty, |$this:ident| $io:expr, |$half:ident| $shut:expr, $setup:literal) => {
+        crate::net::share::ready!([$($generics)*] $type, |$this| $io, $setup, "", "WRITABLE");
+        crate::net::share::writer!([$($generics)*] $type, |$this| $io, |$half| $shut, $setup);
     };
 }
 
-read_half!(['a, S: Half] ReadHalf<'a, S>, 0);
-read_half!([S: Half] OwnedReadHalf<S>, 0);
-write_half!(['a, S: Half] WriteHalf<'a, S>, 0, |half| {});
-write_half!([S: Half] OwnedWriteHalf<S>, stream, |half| { half.shutdown_on_drop = false });
+read_half!(
+    ['a, S: Half] ReadHalf<'a, S>,
+    "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
+# let mut stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+# let (b, _) = listener.accept().await?;
+let (a, _) = stream.split();
+"
+);
+read_half!(
+    [S: Half] OwnedReadHalf<S>,
+    "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
+# let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+# let (b, _) = listener.accept().await?;
+let (a, _writer) = stream.into_split();
+"
+);
+write_half!(
+    ['a, S: Half] WriteHalf<'a, S>,
+    |this| this.0.io(),
+    |half| half.0.io().shutdown_write(),
+    "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
+# let mut stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+# let (b, _) = listener.accept().await?;
+let (_, a) = stream.split();
+"
+);
+write_half!(
+    [S: Half] OwnedWriteHalf<S>,
+    |this| this.stream.io(),
+    |half| half.shutdown(),
+    "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
+# let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+# let (b, _) = listener.accept().await?;
+let (_, a) = stream.into_split();
+"
+);
 
 impl<S> AsRef<S> for ReadHalf<'_, S> {
     fn as_ref(&self) -> &S {
@@ -242,6 +153,11 @@ impl<S: Half> OwnedWriteHalf<S> {
     /// Drops the half without shutting the stream down.
     pub fn forget(mut self) {
         self.shutdown_on_drop = false;
+    }
+
+    /// Once is enough.
+    fn shutdown(&mut self) -> io::Result<()> {
+        self.stream.io().shutdown_write().inspect(|()| self.shutdown_on_drop = false)
     }
 }
 

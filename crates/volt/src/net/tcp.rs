@@ -1,5 +1,4 @@
 //! TCP: listener, stream and its halves, and the socket that becomes either.
-#![forbid(unsafe_code)]
 
 mod listener;
 mod socket;

@@ -1,17 +1,15 @@
 //! The pipes to and from a child.
 #![forbid(unsafe_code)]
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::process::Stdio;
 use std::task::{Context, Poll};
 
-use mio::unix::pipe;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::io::{Evented, Interest};
-use crate::reactor::{Direction, Handle, Start};
+use crate::net::unix::pipe;
 
 /// The child's standard input: what is written here, the child reads.
 ///
@@ -19,19 +17,19 @@ use crate::reactor::{Direction, Handle, Start};
 /// file.
 #[derive(Debug)]
 pub struct ChildStdin {
-    pipe: Option<Evented<pipe::Sender>>,
+    pipe: Option<pipe::Sender>,
 }
 
 /// The child's standard output.
 #[derive(Debug)]
 pub struct ChildStdout {
-    pipe: Evented<pipe::Receiver>,
+    pipe: pipe::Receiver,
 }
 
 /// The child's standard error.
 #[derive(Debug)]
 pub struct ChildStderr {
-    pipe: Evented<pipe::Receiver>,
+    pipe: pipe::Receiver,
 }
 
 impl ChildStdin {
@@ -43,11 +41,9 @@ impl ChildStdin {
     /// # Panics
     /// Outside a Volt runtime.
     pub fn from_std(stdin: std::process::ChildStdin) -> io::Result<Self> {
-        let pipe = pipe::Sender::from(stdin);
+        let pipe = mio::unix::pipe::Sender::from(stdin);
         pipe.set_nonblocking(true)?;
-        let handle = Handle::current("process::ChildStdin");
-        let pipe = Evented::new(handle, pipe, Interest::WRITABLE, Start::Open)?;
-        Ok(Self { pipe: Some(pipe) })
+        Ok(Self { pipe: Some(pipe::Sender::new("process::ChildStdin", pipe)?) })
     }
 
     /// Gives the descriptor up, set to blocking.
@@ -55,9 +51,7 @@ impl ChildStdin {
     /// # Errors
     /// If it was shut down, or cannot be taken out of the runtime.
     pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
-        let pipe = self.pipe.ok_or_else(shut_down)?.into_inner()?;
-        pipe.set_nonblocking(false)?;
-        Ok(pipe.into())
+        self.pipe.ok_or_else(shut_down)?.into_blocking_fd()
     }
 }
 
@@ -68,12 +62,25 @@ fn shut_down() -> io::Error {
 
 impl AsyncWrite for ChildStdin {
     fn poll_write(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         from: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let Some(pipe) = &self.pipe else { return Poll::Ready(Err(shut_down())) };
-        pipe.registration().poll_io(Direction::Write, cx, |_| (&**pipe).write(from))
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(Err(shut_down())) };
+        Pin::new(pipe).poll_write(cx, from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(Err(shut_down())) };
+        Pin::new(pipe).poll_write_vectored(cx, from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -98,10 +105,9 @@ macro_rules! output {
             /// # Panics
             /// Outside a Volt runtime.
             pub fn from_std(output: std::process::$name) -> io::Result<Self> {
-                let pipe = pipe::Receiver::from(output);
+                let pipe = mio::unix::pipe::Receiver::from(output);
                 pipe.set_nonblocking(true)?;
-                let handle = Handle::current(concat!("process::", stringify!($name)));
-                let pipe = Evented::new(handle, pipe, Interest::READABLE, Start::Open)?;
+                let pipe = pipe::Receiver::new(concat!("process::", stringify!($name)), pipe)?;
                 Ok(Self { pipe })
             }
 
@@ -110,24 +116,17 @@ macro_rules! output {
             /// # Errors
             /// If it cannot be taken out of the runtime.
             pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
-                let pipe = self.pipe.into_inner()?;
-                pipe.set_nonblocking(false)?;
-                Ok(pipe.into())
+                self.pipe.into_blocking_fd()
             }
         }
 
         impl AsyncRead for $name {
             fn poll_read(
-                self: Pin<&mut Self>,
+                mut self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 to: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                let pipe = &self.pipe;
-                let read = pipe.registration().poll_io(Direction::Read, cx, |_| {
-                    // Zeroes what the buffer has not initialised yet, once in its life.
-                    (&**pipe).read(to.initialize_unfilled())
-                });
-                read.map_ok(|length| to.advance(length))
+                Pin::new(&mut self.pipe).poll_read(cx, to)
             }
         }
 
@@ -161,5 +160,22 @@ impl TryFrom<ChildStdin> for Stdio {
 
     fn try_from(stdin: ChildStdin) -> io::Result<Self> {
         stdin.into_owned_fd().map(Stdio::from)
+    }
+}
+
+/// The pipe's; there is none after a shutdown.
+impl AsRawFd for ChildStdin {
+    /// # Panics
+    /// If it was shut down.
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl AsFd for ChildStdin {
+    /// # Panics
+    /// If it was shut down.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pipe.as_ref().expect("the child's standard input was shut down").as_fd()
     }
 }

@@ -13,11 +13,13 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+#[cfg(unix)]
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
 use mio::event::Source as MioSource;
 use volt_sync::coop;
+#[cfg(unix)]
 use volt_sync::internal::primitive::AtomicBool;
 
 use super::Handle;

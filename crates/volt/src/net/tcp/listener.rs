@@ -31,7 +31,7 @@ pub struct TcpListener {
     io: Evented<mio::net::TcpListener>,
 }
 
-crate::net::stream::descriptor!(TcpListener);
+crate::net::share::descriptor!(TcpListener);
 
 impl TcpListener {
     /// Listens at `addr`, with `SO_REUSEADDR` (not on Windows) and a backlog of 1024; use

@@ -1,5 +1,4 @@
 //! A TCP socket before it is connected or listens.
-#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::io;
@@ -74,6 +73,13 @@ options! {
         nodelay = tcp_nodelay, set_nodelay = set_tcp_nodelay: bool;
     "the type of service of packets (`IP_TOS`)"
         tos_v4 = tos_v4, set_tos_v4 = set_tos_v4: u32;
+    #[cfg(any(
+        target_os = "android", target_os = "dragonfly", target_os = "freebsd", target_os = "fuchsia",
+        target_os = "linux", target_os = "macos", target_os = "netbsd", target_os = "openbsd",
+        target_os = "cygwin",
+    ))]
+    "the traffic class of packets (`IPV6_TCLASS`)"
+        tclass_v6 = tclass_v6, set_tclass_v6 = set_tclass_v6: u32;
 }
 
 impl TcpSocket {
@@ -249,5 +255,57 @@ impl std::os::fd::AsRawFd for TcpSocket {
 impl std::os::fd::AsFd for TcpSocket {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::IntoRawFd for TcpSocket {
+    fn into_raw_fd(self) -> std::os::fd::RawFd {
+        self.socket.into_raw_fd()
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::FromRawFd for TcpSocket {
+    /// Takes over a TCP socket, which must be non-blocking.
+    ///
+    /// # Safety
+    /// 1. `fd` is open, and the caller's to give away.
+    unsafe fn from_raw_fd(fd: std::os::fd::RawFd) -> Self {
+        // SAFETY: (1) by the caller's promise.
+        Self { socket: unsafe { Socket::from_raw_fd(fd) } }
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsRawSocket for TcpSocket {
+    fn as_raw_socket(&self) -> std::os::windows::io::RawSocket {
+        self.socket.as_raw_socket()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::AsSocket for TcpSocket {
+    fn as_socket(&self) -> std::os::windows::io::BorrowedSocket<'_> {
+        self.socket.as_socket()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::IntoRawSocket for TcpSocket {
+    fn into_raw_socket(self) -> std::os::windows::io::RawSocket {
+        self.socket.into_raw_socket()
+    }
+}
+
+#[cfg(windows)]
+impl std::os::windows::io::FromRawSocket for TcpSocket {
+    /// Takes over a TCP socket, which must be non-blocking.
+    ///
+    /// # Safety
+    /// 1. `socket` is open, and the caller's to give away.
+    unsafe fn from_raw_socket(socket: std::os::windows::io::RawSocket) -> Self {
+        // SAFETY: (1) by the caller's promise.
+        Self { socket: unsafe { Socket::from_raw_socket(socket) } }
     }
 }

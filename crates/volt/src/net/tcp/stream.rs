@@ -60,7 +60,8 @@ crate::net::stream::stream!(
     "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
 # let a = volt::net::TcpStream::connect(listener.local_addr()?).await?;
 # let (b, _) = listener.accept().await?;
-// `a` and `b` are the two ends of a connection."
+// `a` and `b` are the two ends of a connection.
+"
 );
 
 impl TcpStream {

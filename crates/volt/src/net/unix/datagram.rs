@@ -6,12 +6,9 @@ use std::net::Shutdown;
 use std::path::Path;
 use std::task::{Context, Poll};
 
-use bytes::BufMut;
-use socket2::SockRef;
-use tokio::io::ReadBuf;
-
 use super::SocketAddr;
-use crate::io::{Evented, Interest, Ready, receive_into};
+use super::addr::address;
+use crate::io::{Evented, Interest};
 use crate::reactor::Direction;
 
 /// A socket for datagrams between processes of one machine: in order, none lost.
@@ -31,7 +28,13 @@ pub struct UnixDatagram {
     io: Evented<mio::net::UnixDatagram>,
 }
 
-crate::net::stream::descriptor!(UnixDatagram);
+crate::net::datagram::datagram!(
+    UnixDatagram,
+    std::os::unix::net::UnixDatagram,
+    SocketAddr,
+    address,
+    "let (a, b) = volt::net::UnixDatagram::pair()?;\n"
+);
 
 impl UnixDatagram {
     /// A socket at `path`, where nothing may be yet.
@@ -41,6 +44,18 @@ impl UnixDatagram {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let socket = volt::net::UnixDatagram::bind(&path)?;
+    /// assert_eq!(socket.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         Self::new("UnixDatagram::bind", mio::net::UnixDatagram::bind(path)?)
@@ -53,6 +68,17 @@ impl UnixDatagram {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixDatagram::pair()?;
+    /// a.send(b"hello").await?;
+    /// assert_eq!(b.recv(&mut [0; 16]).await?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = mio::net::UnixDatagram::pair()?;
@@ -66,154 +92,68 @@ impl UnixDatagram {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::UnixDatagram;
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.send_to(b"hello", &path).await?;
+    /// let (_, from) = server.recv_from(&mut [0; 16]).await?;
+    /// assert!(from.is_unnamed());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn unbound() -> io::Result<Self> {
         Self::new("UnixDatagram::unbound", mio::net::UnixDatagram::unbound()?)
-    }
-
-    #[track_caller]
-    fn new(caller: &'static str, io: mio::net::UnixDatagram) -> io::Result<Self> {
-        Ok(Self { io: Evented::open(caller, io, None)? })
-    }
-
-    /// Takes over a socket of the standard library, which must be non-blocking.
-    ///
-    /// # Errors
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if it is in blocking mode; if it cannot be
-    /// registered.
-    ///
-    /// # Panics
-    /// Outside a runtime.
-    #[track_caller]
-    pub fn from_std(datagram: std::os::unix::net::UnixDatagram) -> io::Result<Self> {
-        crate::net::check_nonblocking(&datagram)?;
-        Self::new("UnixDatagram::from_std", mio::net::UnixDatagram::from_std(datagram))
-    }
-
-    /// Gives the socket back to the standard library, in non-blocking mode.
-    ///
-    /// # Errors
-    /// If it cannot be taken out of the reactor.
-    pub fn into_std(self) -> io::Result<std::os::unix::net::UnixDatagram> {
-        self.io.into_inner().map(Into::into)
     }
 
     /// Fixes the peer for [`send`](Self::send) and [`recv`](Self::recv).
     ///
     /// # Errors
     /// Whatever `connect(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::UnixDatagram;
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.connect(&path)?;
+    /// client.send(b"hello").await?;
+    /// assert_eq!(server.recv(&mut [0; 16]).await?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn connect<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
         self.io.connect(path)
-    }
-
-    /// This end's address.
-    ///
-    /// # Errors
-    /// Whatever `getsockname(2)` reports.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.io.local_addr()
-    }
-
-    /// The address that the socket is connected to.
-    ///
-    /// # Errors
-    /// `NotConnected` if there is none.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.io.peer_addr()
-    }
-
-    /// Takes the error that the socket has recorded, if any (`SO_ERROR`).
-    ///
-    /// # Errors
-    /// Whatever `getsockopt(2)` reports.
-    pub fn take_error(&self) -> io::Result<Option<io::Error>> {
-        self.io.take_error()
     }
 
     /// Shuts one or both directions down.
     ///
     /// # Errors
     /// Whatever `shutdown(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixDatagram::pair()?;
+    /// a.shutdown(std::net::Shutdown::Both)?;
+    /// assert!(b.send(b"hello").await.is_err());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.shutdown(how)
-    }
-
-    /// Waits until the socket is ready for some of `interest`. A hint.
-    ///
-    /// # Errors
-    /// If the runtime has shut down.
-    ///
-    /// # Cancel safety
-    /// Safe: readiness stays until an operation has used it up.
-    pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        self.io.ready(interest).await
-    }
-
-    /// Waits until there is a datagram, or an error to report.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn readable(&self) -> io::Result<()> {
-        self.ready(Interest::READABLE).await.map(drop)
-    }
-
-    /// Waits until there is room to send.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn writable(&self) -> io::Result<()> {
-        self.ready(Interest::WRITABLE).await.map(drop)
-    }
-
-    /// [`readable`](Self::readable) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(Direction::Read, cx)
-    }
-
-    /// [`writable`](Self::writable) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(Direction::Write, cx)
-    }
-
-    async fn read<R>(&self, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-        self.io.registration().async_io(Interest::READABLE, f).await
-    }
-
-    fn try_receive<R>(&self, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        self.io.registration().try_io(Interest::READABLE, f)
-    }
-
-    /// Sends to the peer.
-    ///
-    /// # Errors
-    /// Whatever `send(2)` reports.
-    ///
-    /// # Cancel safety
-    /// Safe: a send that is dropped has sent nothing.
-    pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io.registration().async_io(Interest::WRITABLE, || self.io.send(buf)).await
-    }
-
-    /// [`send`](Self::send) for hand-written futures.
-    ///
-    /// # Errors
-    /// As `send`.
-    pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.io.registration().poll_io(Direction::Write, cx, |_| self.io.send(buf))
-    }
-
-    /// [`send`](Self::send) without waiting.
-    ///
-    /// # Errors
-    /// As `send`, and [`WouldBlock`](io::ErrorKind::WouldBlock).
-    pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io.registration().try_io(Interest::WRITABLE, || self.io.send(buf))
     }
 
     /// Sends to the socket at `target`.
@@ -223,6 +163,21 @@ impl UnixDatagram {
     ///
     /// # Cancel safety
     /// Safe: a send that is dropped has sent nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::UnixDatagram;
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.send_to(b"hello", &path).await?;
+    /// assert_eq!(server.recv(&mut [0; 16]).await?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn send_to<P: AsRef<Path>>(&self, buf: &[u8], target: P) -> io::Result<usize> {
         let target = target.as_ref();
         let send = || self.io.send_to(buf, target);
@@ -233,6 +188,21 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// As `send_to`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::UnixDatagram;
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// std::future::poll_fn(|cx| client.poll_send_to(cx, b"hello", &path)).await?;
+    /// assert_eq!(server.recv(&mut [0; 16]).await?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_send_to<P: AsRef<Path>>(
         &self,
         cx: &mut Context<'_>,
@@ -247,130 +217,22 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// As `send_to`, and [`WouldBlock`](io::ErrorKind::WouldBlock).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::UnixDatagram;
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.try_send_to(b"hello", &path)?;
+    /// assert_eq!(server.recv(&mut [0; 16]).await?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn try_send_to<P: AsRef<Path>>(&self, buf: &[u8], target: P) -> io::Result<usize> {
         self.io.registration().try_io(Interest::WRITABLE, || self.io.send_to(buf, target))
-    }
-
-    /// Receives a datagram. Returns its length.
-    ///
-    /// # Errors
-    /// Whatever `recv(2)` reports.
-    ///
-    /// # Cancel safety
-    /// Safe: no datagram is lost.
-    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.read(|| self.io.recv(buf)).await
-    }
-
-    /// [`recv`](Self::recv) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As `recv`.
-    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_receive(cx, buf, |io, room| Ok((SockRef::from(io).recv(room)?, ())))
-    }
-
-    /// [`recv`](Self::recv) without waiting.
-    ///
-    /// # Errors
-    /// As `recv`, and [`WouldBlock`](io::ErrorKind::WouldBlock).
-    pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.try_receive(|| self.io.recv(buf))
-    }
-
-    /// [`recv`](Self::recv) into the spare room of `buf`.
-    ///
-    /// # Errors
-    /// As `recv`.
-    ///
-    /// # Cancel safety
-    /// Safe: no datagram is lost.
-    pub async fn recv_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-        self.read(|| self.receive_buf(buf)).await
-    }
-
-    /// [`try_recv`](Self::try_recv) into the spare room of `buf`.
-    ///
-    /// # Errors
-    /// As `try_recv`.
-    pub fn try_recv_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-        self.try_receive(|| self.receive_buf(buf))
-    }
-
-    fn receive_buf(&self, buf: &mut impl BufMut) -> io::Result<usize> {
-        let receive = |room: &mut [_]| Ok((SockRef::from(&*self.io).recv(room)?, ()));
-        receive_into(buf, receive).map(|(count, ())| count)
-    }
-
-    /// Receives a datagram. Returns its length and who sent it.
-    ///
-    /// # Errors
-    /// Whatever `recvfrom(2)` reports.
-    ///
-    /// # Cancel safety
-    /// Safe: no datagram is lost.
-    pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.read(|| self.io.recv_from(buf)).await
-    }
-
-    /// [`recv_from`](Self::recv_from) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As `recv_from`.
-    pub fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<SocketAddr>> {
-        self.io.registration().poll_io(Direction::Read, cx, |_| {
-            // The standard library makes the address, and wants initialised room for that.
-            let (count, from) = self.io.recv_from(buf.initialize_unfilled())?;
-            buf.advance(count);
-            Ok(from)
-        })
-    }
-
-    /// [`recv_from`](Self::recv_from) without waiting.
-    ///
-    /// # Errors
-    /// As `recv_from`, and [`WouldBlock`](io::ErrorKind::WouldBlock).
-    pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.try_receive(|| self.io.recv_from(buf))
-    }
-
-    /// Runs `io`, an operation of the caller's own on this socket, if the socket is ready for some
-    /// of `interest`; a `WouldBlock` from it takes the readiness back.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if it is not; whatever `io` returns.
-    pub fn try_io<R>(
-        &self,
-        interest: Interest,
-        io: impl FnOnce() -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.io.registration().try_io(interest, io)
-    }
-
-    /// As [`try_io`](Self::try_io), but waits and runs `io` again as often as it returns
-    /// `WouldBlock`.
-    ///
-    /// # Errors
-    /// Whatever else `io` returns, or if the runtime has shut down.
-    pub async fn async_io<R>(
-        &self,
-        interest: Interest,
-        io: impl FnMut() -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.io.registration().async_io(interest, io).await
-    }
-}
-
-impl TryFrom<std::os::unix::net::UnixDatagram> for UnixDatagram {
-    type Error = io::Error;
-
-    /// As [`UnixDatagram::from_std`].
-    #[track_caller]
-    fn try_from(datagram: std::os::unix::net::UnixDatagram) -> io::Result<Self> {
-        Self::from_std(datagram)
     }
 }

@@ -33,7 +33,7 @@ pub struct UnixListener {
     io: Evented<mio::net::UnixListener>,
 }
 
-crate::net::stream::descriptor!(UnixListener);
+crate::net::share::descriptor!(UnixListener);
 
 impl UnixListener {
     /// Listens at `path`, where nothing may be yet.
@@ -61,7 +61,7 @@ impl UnixListener {
     }
 
     #[track_caller]
-    fn new(caller: &'static str, io: mio::net::UnixListener) -> io::Result<Self> {
+    pub(super) fn new(caller: &'static str, io: mio::net::UnixListener) -> io::Result<Self> {
         let handle = Handle::current(caller);
         Ok(Self { io: Evented::new(handle, io, Interest::READABLE, Start::Open)? })
     }

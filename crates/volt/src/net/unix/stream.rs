@@ -33,7 +33,7 @@ pub struct UnixStream {
     io: Evented<mio::net::UnixStream>,
 }
 
-crate::net::stream::stream!(UnixStream, "let (a, b) = volt::net::UnixStream::pair()?;");
+crate::net::stream::stream!(UnixStream, "let (a, b) = volt::net::UnixStream::pair()?;\n");
 
 impl UnixStream {
     /// Connects to the socket at `path`.
@@ -64,7 +64,10 @@ impl UnixStream {
         Self::finish_connect(handle, mio::net::UnixStream::connect_addr(addr)?).await
     }
 
-    async fn finish_connect(handle: Handle, io: mio::net::UnixStream) -> io::Result<Self> {
+    pub(super) async fn finish_connect(
+        handle: Handle,
+        io: mio::net::UnixStream,
+    ) -> io::Result<Self> {
         let both = Interest::READABLE | Interest::WRITABLE;
         if io.peer_addr().is_ok() {
             return Ok(Self { io: Evented::new(handle, io, both, Start::Quiet)? });

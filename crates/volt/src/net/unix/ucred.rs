@@ -2,32 +2,32 @@
 
 use std::io;
 
-use super::UnixStream;
+use super::{UnixStream, gid_t, pid_t, uid_t};
 
 /// The credentials of the process at the other end when it connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UCred {
-    uid: libc::uid_t,
-    gid: libc::gid_t,
-    pid: Option<libc::pid_t>,
+    uid: uid_t,
+    gid: gid_t,
+    pid: Option<pid_t>,
 }
 
 impl UCred {
     /// Its effective user.
     #[must_use]
-    pub fn uid(&self) -> u32 {
+    pub fn uid(&self) -> uid_t {
         self.uid
     }
 
     /// Its effective group.
     #[must_use]
-    pub fn gid(&self) -> u32 {
+    pub fn gid(&self) -> gid_t {
         self.gid
     }
 
     /// Its process identifier, where the system tells it (Linux).
     #[must_use]
-    pub fn pid(&self) -> Option<i32> {
+    pub fn pid(&self) -> Option<pid_t> {
         self.pid
     }
 }

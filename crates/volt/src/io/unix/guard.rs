@@ -1,0 +1,126 @@
+//! What a wait for a descriptor's readiness returns.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use super::AsyncFd;
+use crate::io::Ready;
+use crate::reactor::Event;
+
+/// The descriptor is known to be ready, until this says otherwise.
+#[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
+pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
+    pub(super) fd: &'a AsyncFd<T>,
+    /// What was found, and what of it is asked for and not cleared yet.
+    pub(super) found: Option<(Event, Ready)>,
+}
+
+/// As [`AsyncFdReadyGuard`], with mutable access.
+#[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
+pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
+    pub(super) fd: &'a mut AsyncFd<T>,
+    /// As in [`AsyncFdReadyGuard`].
+    pub(super) found: Option<(Event, Ready)>,
+}
+
+/// The operation that was tried would have blocked.
+#[derive(Debug)]
+pub struct TryIoError(());
+
+/// The methods that both guards have.
+macro_rules! guard {
+    ($type:ident, $argument:ty, |$guard:ident| $fd:expr) => {
+        impl<'a, T: AsRawFd> $type<'a, T> {
+            /// Says that the descriptor is not ready any more, unless an event has come since. The
+            /// closed states stay, since they do not end.
+            pub fn clear_ready(&mut self) {
+                let closed = Ready::READ_CLOSED | Ready::WRITE_CLOSED;
+                if let Some((event, ready)) = self.found.take() {
+                    self.fd.registration.clear(event, ready - closed);
+                }
+            }
+
+            /// As [`clear_ready`](Self::clear_ready), but only for some kinds. May be called again
+            /// for others.
+            pub fn clear_ready_matching(&mut self, ready: Ready) {
+                if let Some((event, left)) = &mut self.found {
+                    self.fd.registration.clear(*event, *left & ready);
+                    *left = *left - ready;
+                }
+            }
+
+            /// Says that the descriptor is still ready: the guard does nothing any more.
+            pub fn retain_ready(&mut self) {
+                self.found = None;
+            }
+
+            /// What the descriptor is ready for.
+            #[must_use]
+            pub fn ready(&self) -> Ready {
+                self.found.map_or(Ready::EMPTY, |(_, ready)| ready)
+            }
+
+            /// Runs `io`; if it returns `WouldBlock`, clears the readiness.
+            ///
+            /// # Errors
+            /// [`TryIoError`] if it did; the inner result is whatever else it returned.
+            pub fn try_io<R>(
+                &mut self,
+                io: impl FnOnce($argument) -> io::Result<R>,
+            ) -> Result<io::Result<R>, TryIoError> {
+                let $guard = self;
+                let result = io($fd);
+                if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                    $guard.clear_ready();
+                    return Err(TryIoError(()));
+                }
+                Ok(result)
+            }
+
+            /// The wrapped object.
+            #[must_use]
+            pub fn get_inner(&self) -> &T {
+                self.fd.get_ref()
+            }
+
+            /// The descriptor.
+            #[must_use]
+            pub fn get_ref(&self) -> &AsyncFd<T> {
+                self.fd
+            }
+        }
+
+        impl<T: AsRawFd + fmt::Debug> fmt::Debug for $type<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut debug = f.debug_struct(stringify!($type));
+                debug.field("ready", &self.ready()).field("fd", &self.fd).finish()
+            }
+        }
+    };
+}
+
+guard!(AsyncFdReadyGuard, &'a AsyncFd<T>, |guard| guard.fd);
+guard!(AsyncFdReadyMutGuard, &mut AsyncFd<T>, |guard| guard.fd);
+
+impl<T: AsRawFd> AsyncFdReadyMutGuard<'_, T> {
+    /// The descriptor.
+    pub fn get_mut(&mut self) -> &mut AsyncFd<T> {
+        self.fd
+    }
+
+    /// The wrapped object.
+    pub fn get_inner_mut(&mut self) -> &mut T {
+        self.fd.get_mut()
+    }
+}
+
+impl fmt::Display for TryIoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the operation would block")
+    }
+}
+
+impl Error for TryIoError {}
