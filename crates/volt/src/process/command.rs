@@ -129,6 +129,19 @@ impl Command {
         self
     }
 
+    /// What [`kill_on_drop`](Self::kill_on_drop) has set.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut command = volt::process::Command::new("sleep");
+    /// assert!(!command.get_kill_on_drop());
+    /// assert!(command.kill_on_drop(true).get_kill_on_drop());
+    /// ```
+    #[must_use]
+    pub fn get_kill_on_drop(&self) -> bool {
+        self.kill_on_drop
+    }
+
     /// The user under whom it runs.
     pub fn uid(&mut self, id: u32) -> &mut Self {
         self.command.uid(id);
