@@ -1,47 +1,43 @@
 //! Returns to each client what it sends.
 //!
 //! `cargo run --release --example tcp_echo -- 127.0.0.1:7000`, then `nc 127.0.0.1 7000`.
-//! Without an address it listens at 127.0.0.1:7000; port 0 lets the system choose.
+//! Without an address it listens at 127.0.0.1:7000; port 0 lets the system choose. Ctrl-c ends it:
+//! what clients have sent by then is still returned.
+
+#[path = "support/serve.rs"]
+mod serve;
 
 use std::io;
-use std::time::Duration;
+use std::process::ExitCode;
 
 use volt::io::{AsyncReadExt, AsyncWriteExt};
-use volt::net::{TcpListener, TcpStream};
+use volt::net::TcpStream;
 
-async fn echo(mut client: TcpStream) -> io::Result<()> {
+async fn echo(mut client: TcpStream, mut stopping: serve::Stopping) -> io::Result<()> {
     client.set_nodelay(true)?;
     let mut buf = vec![0; 16 * 1024];
     loop {
-        match client.read(&mut buf).await? {
+        let count = volt::select! {
+            biased;
+            count = client.read(&mut buf) => count?,
+            _ = stopping.wait_for(|stopping| *stopping) => 0,
+        };
+        match count {
             0 => return client.shutdown().await,
             count => client.write_all(&buf[..count]).await?,
         }
     }
 }
 
-async fn serve(address: String) -> io::Result<()> {
-    let listener = TcpListener::bind(address).await?;
-    println!("listening on {}", listener.local_addr()?);
-    loop {
-        match listener.accept().await {
-            Ok((client, from)) => {
-                drop(volt::spawn(async move {
-                    if let Err(error) = echo(client).await {
-                        eprintln!("{from}: {error}");
-                    }
-                }));
-            }
-            Err(error) => {
-                // Out of descriptors, for one: let some clients finish.
-                eprintln!("accept: {error}");
-                volt::time::sleep(Duration::from_millis(50)).await;
-            }
-        }
+async fn run() -> Result<(), String> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:7000".to_owned());
+    if arguments.next().is_some() {
+        return Err("usage: tcp_echo [ADDRESS:PORT]".to_owned());
     }
+    serve::serve(&address, "", echo).await
 }
 
-fn main() -> io::Result<()> {
-    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7000".to_owned());
-    volt::runtime::Runtime::new()?.block_on(serve(address))
+fn main() -> ExitCode {
+    serve::exit(volt::run(run()))
 }

@@ -11,6 +11,15 @@ use std::time::Duration;
 use http_body_util::{BodyExt, Empty};
 use hyper::{Request, StatusCode};
 
+/// The example that cargo has built next to this test.
+fn example(name: &str) -> Command {
+    let test = std::env::current_exe().unwrap();
+    let target = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let example = target.join("examples").join(name);
+    assert!(example.exists(), "build it first: cargo build -p volt-rt --example {name}");
+    Command::new(example)
+}
+
 /// A running example; killed at the end.
 struct Server {
     child: Child,
@@ -18,20 +27,28 @@ struct Server {
 }
 
 impl Server {
-    /// Starts the example that cargo has built next to this test, on a port of the system's choice.
+    /// Starts an example on a port of the system's choice.
     fn start(name: &str) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let target = test.parent().and_then(|deps| deps.parent()).unwrap();
-        let example = target.join("examples").join(name);
-        assert!(example.exists(), "build it first: cargo build -p volt-rt --example {name}");
-        let mut command = Command::new(example);
-        command.arg("127.0.0.1:0").stdout(Stdio::piped());
+        let mut command = example(name);
+        command.arg("127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().trim_start_matches("listening on ");
         let address = address.trim_start_matches("http://").parse().expect("an address is printed");
         Self { child, address }
+    }
+
+    /// Sends what ctrl-c does, and returns what the server says on its way out.
+    fn interrupt(mut self) -> String {
+        let pid = libc::pid_t::try_from(self.child.id()).unwrap();
+        // SAFETY: the call touches no memory; the child has not been waited for, so the number is
+        // still its own.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{said}");
+        said
     }
 
     fn connect(&self) -> TcpStream {
@@ -43,8 +60,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        // Both do nothing to a child that has been waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -124,4 +142,55 @@ async fn many_requests(address: SocketAddr) {
     }
     drop(sender);
     connection.await.unwrap().unwrap();
+}
+
+#[test]
+fn ctrl_c_lets_echoes_finish() {
+    let server = Server::start("tcp_echo");
+    let address = server.address;
+    let (mut idle, mut busy) = (server.connect(), server.connect());
+    busy.write_all(b"before the end").unwrap();
+    let mut first = [0; 1];
+    busy.read_exact(&mut first).unwrap();
+    let said = server.interrupt();
+    assert!(said.contains("stopping, with 2 open connections"), "{said}");
+    let mut rest = String::new();
+    busy.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "efore the end");
+    assert_eq!(idle.read(&mut first).unwrap(), 0);
+    assert!(TcpStream::connect(address).is_err(), "the listener is closed");
+}
+
+#[test]
+fn ctrl_c_ends_idle_http_connections() {
+    let server = Server::start("http_hello");
+    let mut client = server.connect();
+    client.write_all(b"GET / HTTP/1.1\r\nhost: volt\r\n\r\n").unwrap();
+    let mut start = [0; 15];
+    client.read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200 OK");
+    let said = server.interrupt();
+    assert!(said.contains("stopping, with 1 open connections"), "{said}");
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("Hello, Volt!\n"), "{rest}");
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    for (name, arguments, complaint) in [
+        ("tcp_echo", vec!["nonsense"], "cannot listen on \"nonsense\": "),
+        ("tcp_echo", vec![&*taken], "cannot listen on \"127.0.0.1:"),
+        ("tcp_echo", vec!["127.0.0.1:0", "more"], "usage: tcp_echo "),
+        ("http_hello", vec!["127.0.0.1:99999"], "cannot listen on \"127.0.0.1:99999\": "),
+        ("http_hello", vec!["127.0.0.1:0", "0"], "not a number of workers: \"0\""),
+        ("http_hello", vec!["127.0.0.1:0", "2", "more"], "usage: http_hello "),
+    ] {
+        let output = example(name).args(&arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name} {arguments:?}: {said}");
+        assert!(said.starts_with(complaint), "{name} {arguments:?}: {said}");
+    }
 }
