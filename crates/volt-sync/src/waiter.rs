@@ -23,7 +23,7 @@
 //!
 //! | Edge  | Release side       | Acquire side      | Carries | Model that fails without it |
 //! |-------|--------------------|-------------------|---------|-----------------------------|
-//! | [WN1] | `Waiter::complete` | `Waiter::status`  | that the completer has left the node; what came before the hand-off | `permits::model` |
+//! | [WN1] | `Waiter::complete` | `Waiter::status`  | that the completer has left the node; what came before the hand-off | `permits::model::served_without_a_wake_up` |
 //!
 //! Cost: completion is a store; a re-poll with the same waker is a load.
 

@@ -189,15 +189,40 @@ fn cancel_in_front_of_a_waiter() {
     });
 }
 
+/// A wake-up orders everything by itself: this waiter finds its permit without one.
 #[test]
-fn two_releasers_serve_one_waiter_that_wants_two() {
+fn served_without_a_wake_up() {
+    loom::model(|| {
+        let shared = shared(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            other.bump();
+            other.permits.release(1);
+        });
+        let mut future = Box::pin(shared.permits.acquire(1));
+        while poll_once(future.as_mut()).is_pending() {
+            thread::yield_now();
+        }
+        assert_eq!(shared.read(), 1);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn served_from_two_releases() {
     bounded(3, || {
         let shared = shared(0);
-        let threads = [(), ()].map(|()| {
+        let threads = [true, false].map(|bumps| {
             let other = shared.clone();
-            thread::spawn(move || other.permits.release(1))
+            thread::spawn(move || {
+                if bumps {
+                    other.bump();
+                }
+                other.permits.release(1);
+            })
         });
         shared.acquire(2);
+        assert_eq!(shared.read(), 1, "what came before either release");
         for thread in threads {
             thread.join().unwrap();
         }

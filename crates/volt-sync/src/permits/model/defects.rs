@@ -222,7 +222,7 @@ fn s5_a_partly_served_waiter_goes_back_to_the_slot_after_its_end() {
     });
 }
 
-/// Finding S6. Ours: `two_releasers_serve_one_waiter_that_wants_two`.
+/// Finding S6. Ours: `served_from_two_releases`.
 #[test]
 #[should_panic(expected = "a sleeper beside 1 permits")]
 fn s6_a_second_releaser_finds_a_partly_served_waiter_nowhere() {
