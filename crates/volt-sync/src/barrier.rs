@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::wait_set::{ALL, Entry, WaitSet};
 use crate::waiter::WAITING;
 use crate::wake_list::WakeList;
@@ -178,8 +179,15 @@ fn arrive(barrier: &Barrier, mut entry: Pin<&mut Entry>, cx: &Context<'_>) -> bo
         unsafe { entry.enqueue(waker, lists) };
         None
     });
-    drop(unused);
-    more.map(|more| barrier.set.wake(wakers, more)).is_some()
+    // The others are woken also if a waker panics.
+    let mut panic = FirstPanic::new();
+    let leads = more.is_some();
+    if let Some(more) = more {
+        panic.catch(|| barrier.set.wake(wakers, more));
+    }
+    panic.catch(|| drop(unused));
+    panic.resume();
+    leads
 }
 
 impl Drop for Wait<'_> {

@@ -34,6 +34,11 @@ impl FirstPanic {
         }
     }
 
+    /// True if there was one.
+    pub(crate) const fn happened(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Goes on with the first panic, if there was one.
     ///
     /// # Panics

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::wait_set::{ALL, Entry, WaitSet};
 use crate::waiter::WAITING;
 use crate::wake_list::WakeList;
@@ -386,10 +387,11 @@ impl<N: Deref<Target = Notify>> Wait<N> {
     fn enqueue(notify: &Notify, entry: Pin<&mut Entry>, waker: Option<&Waker>) -> bool {
         // User code, outside the lock.
         let waker = waker.unwrap_or(Waker::noop()).clone();
-        let mut unused = None;
+        let (mut unused, mut took) = (None, false);
         let ready = notify.set.locked(|word, lists| {
             if word.has_permit() {
                 *word = word.with_permit(false);
+                took = true;
             } else if word.generation() == entry.generation() {
                 // SAFETY: 1. Not linked; the generation was just compared. 2. The same `notify`.
                 unsafe { entry.enqueue(waker, lists) };
@@ -398,7 +400,13 @@ impl<N: Deref<Target = Notify>> Wait<N> {
             unused = Some(waker);
             true
         });
-        drop(unused);
+        // User code: if it panics, the permit is for the next.
+        let mut panic = FirstPanic::new();
+        panic.catch(|| drop(unused));
+        if took && panic.happened() {
+            panic.catch(|| notify.notify(ONE));
+        }
+        panic.resume();
         ready
     }
 

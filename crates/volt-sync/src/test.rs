@@ -1,14 +1,14 @@
 //! What the tests of several modules share.
 #![cfg_attr(volt_loom, allow(dead_code, reason = "the models need only a part of it"))]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 /// Counts the wake-ups of the wakers that it makes.
 #[derive(Clone, Default)]
@@ -104,6 +104,33 @@ pub(crate) fn drop_at_every_await<S, F: Future>(
         }
         assert!(polls < 100, "the future never completes");
     }
+}
+
+thread_local! {
+    static ON_CLONE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
+    static PANICS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A waker whose first clone runs `on_clone`, and panics when it is dropped. One at a time in each
+/// thread.
+pub(crate) fn hostile_waker(on_clone: impl FnOnce() + 'static) -> Waker {
+    static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, drop, |_| (), drop);
+
+    fn clone(_: *const ()) -> RawWaker {
+        if let Some(on_clone) = ON_CLONE.take() {
+            on_clone();
+            PANICS.set(true);
+        }
+        RawWaker::new(std::ptr::null(), &VTABLE)
+    }
+
+    fn drop(_: *const ()) {
+        assert!(!PANICS.take(), "a waker that panics in drop");
+    }
+
+    ON_CLONE.set(Some(Box::new(on_clone)));
+    // SAFETY: the functions do not use the pointer, and there is nothing to free.
+    unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) }
 }
 
 /// Keeps something that a future needs for itself, such as a receiver.

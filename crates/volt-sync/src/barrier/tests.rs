@@ -1,11 +1,13 @@
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Context;
 
 use super::Barrier;
 use crate::block_on::block_on;
 use crate::primitive::thread;
-use crate::test::{Wakes, drop_at_every_await, poll_once, ready};
+use crate::test::{Wakes, drop_at_every_await, hostile_waker, poll_once, ready};
 
 #[test]
 fn the_last_one_leads_and_wakes_the_others_each_time() {
@@ -97,6 +99,20 @@ fn panicking_wakers_keep_nobody_from_being_woken() {
     for waiter in waiters {
         assert!(!ready(waiter).is_leader());
     }
+}
+
+#[test]
+fn a_leader_whose_waker_panics_in_drop_has_woken_the_others() {
+    let barrier = Barrier::new(2);
+    let wakes = Wakes::new();
+    let mut first = pin!(barrier.wait());
+    assert!(wakes.poll(first.as_mut()).is_pending());
+    let waker = hostile_waker(|| ());
+    let mut leader = Box::pin(barrier.wait());
+    let poll = || leader.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+    catch_unwind(AssertUnwindSafe(poll)).unwrap_err();
+    assert_eq!(wakes.count(), 1);
+    assert!(!ready(first).is_leader());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{Notified, Notify, OwnedNotified};
 use crate::block_on::block_on;
 use crate::coop;
 use crate::primitive::thread;
-use crate::test::{Wakes, drop_at_every_await, poll_once, ready};
+use crate::test::{Wakes, drop_at_every_await, hostile_waker, poll_once, ready};
 
 fn queue<'a>(notify: &'a Notify, wakes: &Wakes) -> Pin<Box<Notified<'a>>> {
     let mut notified = Box::pin(notify.notified());
@@ -375,4 +375,23 @@ fn a_waker_that_comes_too_late_is_dropped_outside_the_lock() {
     notify.notify_waiters();
     assert!(observer::DROPS.load(std::sync::atomic::Ordering::SeqCst) > 0);
     assert_eq!(observer::UNDER_LOCK.load(std::sync::atomic::Ordering::SeqCst), 0);
+}
+
+/// The notification comes while the waker is cloned, so that the clone is not needed.
+#[test]
+fn a_waker_that_panics_in_drop_loses_no_notification() {
+    for polled_before in [false, true] {
+        let notify = Arc::new(Notify::new());
+        let mut notified = Box::pin(notify.clone().notified_owned());
+        if polled_before {
+            assert!(poll_once(notified.as_mut()).is_pending());
+        }
+        let other = notify.clone();
+        let waker = hostile_waker(move || other.notify_one());
+        let mut cx = std::task::Context::from_waker(&waker);
+        let poll = || notified.as_mut().poll(&mut cx).is_ready();
+        catch_unwind(AssertUnwindSafe(poll)).unwrap_err();
+        drop(notified);
+        ready(notify.notified());
+    }
 }

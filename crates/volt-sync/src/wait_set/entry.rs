@@ -103,6 +103,12 @@ impl Entry {
                 }
                 WAITING
             });
+            let removed = status != WAITING && old.is_some();
+            if !removed {
+                // User code: if it panics, an entry that was completed counts as linked, so that its
+                // owner passes on what it did not use.
+                drop(new);
+            }
             if status != WAITING {
                 // SAFETY: the entry is alive, and `linked` is the owner's alone.
                 unsafe { (*this.as_ptr()).linked = false };
