@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
 
+use crate::made::Made;
 use crate::payload::{discard, discard_payload};
 use crate::queue::{Closed, Queue};
 use crate::roster::Roster;
@@ -63,6 +64,7 @@ pub(crate) struct Core {
     /// Records of guests that are not in use.
     guests: Mutex<Vec<Guest>>,
     spin: Duration,
+    pub(crate) made: Made,
 }
 
 thread_cell! {
@@ -98,6 +100,7 @@ impl Core {
             threads: AtomicUsize::new(0),
             guests: Mutex::new(Vec::new()),
             spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
+            made: Made::new(),
         })
     }
 

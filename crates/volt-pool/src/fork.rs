@@ -28,7 +28,7 @@
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
 //! | [FK1] | `ForkStack::promote` | `Offer::claim` | the job and all that happened before the fork | `a_fork_is_run_once_wherever_it_runs` |
-//! | [FK2] | `Promoted::set_thief` | `Promoted::thief` | the thief's record | - |
+//! | [FK2] | `Promoted::set_thief` | `Promoted::thief` | the thief's record | `the_thief_is_seen_whole` |
 //!
 //! Progress: a fork that nobody takes is run by its owner. A claimed one is finished by its thief,
 //! which runs it at once.
@@ -77,6 +77,10 @@ pub(crate) struct Promoted {
 }
 
 impl Promoted {
+    pub(crate) fn new(frame: Frame) -> Self {
+        Self { frame, thief: AtomicPtr::new(ptr::null_mut()) }
+    }
+
     /// Who runs it; null if nobody does yet.
     pub(crate) fn thief(&self) -> *const Worker {
         // ORD[FK2] acquire: the thief's record.
@@ -350,7 +354,7 @@ impl Worker {
         let Some(fork) = self.fork.oldest() else { return };
         // SAFETY: `current` is the frame in which it was forked (invariant 4), which outlives it.
         let frame = unsafe { Frame::new(self.current(), self.parker(), self) };
-        let promoted = Promoted { frame, thief: AtomicPtr::new(ptr::null_mut()) };
+        let promoted = Promoted::new(frame);
         // SAFETY: on our stack, so alive (invariant 2).
         let cell = unsafe { &(*fork).promoted };
         // SAFETY: local until it is offered below, so nobody else looks (invariant 3).

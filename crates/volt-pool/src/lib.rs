@@ -40,6 +40,7 @@ mod frame;
 mod install;
 #[cfg(doctest)]
 mod lifetimes;
+mod made;
 pub mod par;
 mod parking;
 mod payload;

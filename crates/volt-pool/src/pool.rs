@@ -5,12 +5,12 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [PL1] | `ThreadPool::make_core` | `ThreadPool::core` | the core | - |
+//! | [PL1] | `ThreadPool::make_core` | `ThreadPool::core`, `ThreadPool::make_core` | the core | `the_first_use_makes_one_core` |
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
@@ -101,7 +101,9 @@ impl ThreadPool {
             return self.make_core();
         }
         // SAFETY: made by `Arc::into_raw`, and ours until we are dropped.
-        unsafe { &*core }
+        let core = unsafe { &*core };
+        core.made.seen();
+        core
     }
 
     #[cold]
@@ -109,15 +111,18 @@ impl ThreadPool {
         let threads = if self.threads == 0 { processors().min(MAX_THREADS) } else { self.threads };
         let fresh = Core::new(Config { threads, ..Config::default() });
         let fresh = Arc::into_raw(fresh).cast_mut();
-        // ORD[PL1] release: the core. Acquire for that of whoever was faster.
-        match self.core.compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {
+        // ORD[PL1] release: the core.
+        // ORD[PL1] acquire, on failure: that of whoever was faster.
+        match self.core.compare_exchange(ptr::null_mut(), fresh, Release, Acquire) {
             // SAFETY: ours until we are dropped.
             Ok(_) => unsafe { &*fresh },
             Err(theirs) => {
                 // SAFETY: made above, and published to nobody.
                 drop(unsafe { Arc::from_raw(fresh) });
                 // SAFETY: ours until we are dropped.
-                unsafe { &*theirs }
+                let theirs = unsafe { &*theirs };
+                theirs.made.seen();
+                theirs
             }
         }
     }
@@ -356,3 +361,6 @@ pub(crate) fn with_core<R>(work: impl FnOnce(&Core) -> R) -> R {
         None => work(global().core()),
     })
 }
+
+#[cfg(all(test, volt_loom))]
+mod model;

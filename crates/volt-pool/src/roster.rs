@@ -8,24 +8,29 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [RO1] | `Roster::segment` | `Roster::get` | the segment's slots | - |
-//! | [RO2] | `Roster::publish` | `Roster::get` | the record | - |
+//! | [RO1] | `Roster::segment` | `Roster::get`, `Roster::segment` | the segment's slots | `the_segment_is_seen_with_its_slots` |
+//! | [RO2] | `Roster::publish` | `Roster::get` | the record | `a_published_record_is_seen_whole` |
 
 use std::ptr;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize};
 
+use crate::made::Made;
 use crate::sync_word::MAX_THREADS;
 use crate::worker::Worker;
 
 /// The size of the first segment.
-const FIRST: usize = 32;
-const SEGMENTS: usize = 11;
+const FIRST: usize = if cfg!(volt_loom) { 2 } else { 32 };
+const SEGMENTS: usize = if cfg!(volt_loom) { 15 } else { 11 };
 /// How many records there can be: nearly four times `MAX_THREADS`, the rest for guests.
 pub(crate) const RECORDS: usize = FIRST * ((1 << SEGMENTS) - 1);
 
-type Slot = AtomicPtr<Worker>;
+/// A place for a record.
+struct Slot {
+    worker: AtomicPtr<Worker>,
+    made: Made,
+}
 
 pub(crate) struct Roster {
     /// How many indices were given out; the last ones may not have a record yet.
@@ -76,14 +81,14 @@ impl Roster {
         if slots.is_null() {
             return None;
         }
-        // SAFETY: `at` is inside the segment of `FIRST << segment` slots.
-        let slot = unsafe { slots.add(at) };
-        // SAFETY: segments live as long as the roster.
-        let slot = unsafe { &*slot };
+        // SAFETY: `at` is inside the segment.
+        let slot = unsafe { self.slot(slots, at) };
         // ORD[RO2] acquire: the record.
-        let worker = slot.load(Acquire);
+        let worker = slot.worker.load(Acquire);
         // SAFETY: null, or a record that lives as long as the roster.
-        unsafe { worker.as_ref() }
+        let worker = unsafe { worker.as_ref() }?;
+        worker.made.seen();
+        Some(worker)
     }
 
     /// Puts the record of a reserved index in its place, and keeps it.
@@ -91,13 +96,23 @@ impl Roster {
         let (segment, at) = locate(index);
         let slots = self.segment(segment);
         let worker = Box::into_raw(worker);
-        // SAFETY: `at` is inside the segment of `FIRST << segment` slots.
+        // SAFETY: `at` is inside the segment.
+        let slot = unsafe { self.slot(slots, at) };
+        // ORD[RO2] release: the record.
+        slot.worker.store(worker, Release);
+        worker
+    }
+
+    /// # Safety
+    /// 1. `slots` is a segment of this roster, and `at` below its size.
+    #[inline]
+    unsafe fn slot(&self, slots: *const Slot, at: usize) -> &Slot {
+        // SAFETY: inside the segment (1).
         let slot = unsafe { slots.add(at) };
         // SAFETY: segments live as long as the roster.
         let slot = unsafe { &*slot };
-        // ORD[RO2] release: the record.
-        slot.store(worker, Release);
-        worker
+        slot.made.seen();
+        slot
     }
 
     /// The segment, made if it is not there yet.
@@ -107,11 +122,12 @@ impl Roster {
         if !slots.is_null() {
             return slots;
         }
-        let fresh: Box<[Slot]> =
-            (0..FIRST << segment).map(|_| Slot::new(ptr::null_mut())).collect();
+        let empty = || Slot { worker: AtomicPtr::new(ptr::null_mut()), made: Made::new() };
+        let fresh: Box<[Slot]> = (0..FIRST << segment).map(|_| empty()).collect();
         let fresh = Box::into_raw(fresh).cast::<Slot>();
-        // ORD[RO1] release: the slots. Acquire for those of whoever was faster.
-        match self.segments[segment].compare_exchange(ptr::null_mut(), fresh, AcqRel, Acquire) {
+        // ORD[RO1] release: the slots.
+        // ORD[RO1] acquire, on failure: those of whoever was faster.
+        match self.segments[segment].compare_exchange(ptr::null_mut(), fresh, Release, Acquire) {
             Ok(_) => fresh,
             Err(theirs) => {
                 // SAFETY: made above, and published to nobody.
@@ -156,6 +172,8 @@ impl Drop for Roster {
     }
 }
 
+#[cfg(all(test, volt_loom))]
+mod model;
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
     use super::*;

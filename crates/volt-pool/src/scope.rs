@@ -19,8 +19,7 @@
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
 //! | [SC1] | `State::announce` | `State::ticket_called` | the tasks pushed before a ticket that was queued already | `a_ticket_in_flight_finds_the_task` |
-//! | [SC2] | `State::finished` | `State::settle`, the last `State::finished` | what the tasks did | `the_scope_ends_after_all_of_its_tasks` |
-//! | [SC3] | `State::keep_panic` | `State::take_panic` | the payload | - |
+//! | [SC2] | `State::finished` | `State::settle`, the last `State::finished` | what the tasks did, a kept panic too | `the_scope_ends_after_all_of_its_tasks` |
 //!
 //! Cost: a spawn is an allocation and 1 RMW on the owner's thread (2 elsewhere), a task another half
 //! RMW to take and 1 to hold the rest of its chunk.
@@ -31,7 +30,7 @@ use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicPtr, AtomicUsize, fence};
 
@@ -308,8 +307,8 @@ impl State {
     /// Keeps the first panic.
     fn keep_panic(&self, payload: Payload) {
         let payload = Box::into_raw(Box::new(payload));
-        // ORD[SC3] release: the payload.
-        let kept = self.panic.compare_exchange(ptr::null_mut(), payload, AcqRel, Relaxed);
+        // ORD relaxed: only the owner follows it, after the end of this task, whose edge is [SC2].
+        let kept = self.panic.compare_exchange(ptr::null_mut(), payload, Relaxed, Relaxed);
         if kept.is_err() {
             // SAFETY: made above, and not published.
             discard_payload(*unsafe { Box::from_raw(payload) });
@@ -317,8 +316,8 @@ impl State {
     }
 
     fn take_panic(&self) -> Option<Payload> {
-        // ORD[SC3] acquire: the payload.
-        let payload = NonNull::new(self.panic.swap(ptr::null_mut(), Acquire))?;
+        // ORD relaxed: all tasks have ended, see `keep_panic`.
+        let payload = NonNull::new(self.panic.swap(ptr::null_mut(), Relaxed))?;
         // SAFETY: made by `Box::into_raw`, and taken once.
         Some(*unsafe { Box::from_raw(payload.as_ptr()) })
     }

@@ -246,6 +246,10 @@ impl SyncWord {
                     if asleep {
                         new = Word(new.0 - IDLE);
                     }
+                    #[cfg(all(test, volt_loom))]
+                    if self.defect == Some(model::Defect::AwakeButIdle) {
+                        new = Word(new.0 + IDLE);
+                    }
                 } else if asleep {
                     break;
                 } else {

@@ -22,7 +22,7 @@
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
 //! | [WK1] | `Worker::hold` | `Worker::take_held` | the chain of tasks | `the_rest_of_a_chunk_can_be_taken_while_it_runs` |
-//! | [WK2] | `Worker::help`, its own wait | `Worker::help`, along the waits of others | the record of the thief | - |
+//! | [WK2] | `Worker::help`, its own wait | `Worker::help`, along the waits of others | the record of the thief | `the_thief_of_the_thief_is_seen_whole` |
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -35,6 +35,7 @@ use crate::buffer::{Buffer, CAPACITY};
 use crate::engine::Core;
 use crate::fork::{Fork, ForkStack, Offer, Promoted};
 use crate::frame::{Frame, Outcome};
+use crate::made::Made;
 use crate::parking;
 use crate::queue::{Closed, Queue};
 use crate::scope::State;
@@ -97,6 +98,7 @@ pub(crate) struct Worker {
     thread: Option<usize>,
     /// That of the thread which uses the record.
     parker: Cell<&'static Parker>,
+    pub(crate) made: Made,
 }
 
 // SAFETY: the fields that are not atomic belong to the thread itself (invariant 1); the others
@@ -123,6 +125,7 @@ impl Worker {
             index,
             thread,
             parker: Cell::new(parking::mine()),
+            made: Made::new(),
         }
     }
 
@@ -524,6 +527,7 @@ impl Worker {
 
     /// Runs the fork that `victim` offers if it descends from `frame`; otherwise returns it.
     fn help_victim(&self, victim: &Self, frame: &Frame) -> bool {
+        victim.made.seen();
         let Some(fork) = victim.offer.claim() else { return false };
         // SAFETY: claimed, so alive and offered.
         let offered = unsafe { &Fork::promoted(fork.as_ptr()).frame };
@@ -612,6 +616,8 @@ impl Worker {
     /// The thread's last work. Somebody waits for each piece of mail, perhaps a thread for whose end
     /// the shutdown waits: so none is left behind, and what comes later is done by its sender.
     fn leave(&self) {
+        // Killed by `worker::model::mail_is_delivered_or_refused`.
+        #[cfg(not(volt_mutant = "leave_closes_the_mail"))]
         self.mail.close();
         while let Some(task) = self.take_mail(ptr::null()) {
             self.run_task(task);
@@ -678,3 +684,6 @@ impl Worker {
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
+
+#[cfg(all(test, volt_loom))]
+mod model;

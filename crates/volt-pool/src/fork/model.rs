@@ -83,6 +83,25 @@ fn two_thieves_take_a_fork_once() {
     });
 }
 
+/// The thief has made its record after the fork: its owner sees it only through the fork.
+#[test]
+fn the_thief_is_seen_whole() {
+    loom::model(|| {
+        let pair = Pair::new();
+        let other = pair.clone();
+        let thread = thread::spawn(move || {
+            let thief = Box::new(Worker::new(StdArc::as_ptr(&other.core), 1, Some(1)));
+            if let Some(fork) = other.owner.offer.claim() {
+                thief.run(Work::Fork(fork));
+            }
+            // Given back, so that it outlives the looks of the owner.
+            thief
+        });
+        assert_eq!(pair.owner.join(|| 1, || pair.b()), (1, 2));
+        drop(thread.join().unwrap());
+    });
+}
+
 /// A fork that turns out to be unrelated goes back to its owner, who runs it.
 #[test]
 fn a_returned_fork_is_run_by_its_owner() {

@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -84,6 +85,33 @@ fn a_ticket_in_flight_finds_the_task() {
         });
         pool.values.iter().for_each(|value| value.with_mut(|_| ()));
         assert_eq!(pool.runs.load(Relaxed), 2);
+        thread.join().unwrap();
+    });
+}
+
+/// Two tasks panic: the owner gets one of the payloads, whole.
+#[test]
+fn the_first_panic_reaches_the_owner() {
+    struct Payload(UnsafeCell<u32>);
+    // SAFETY: loom checks the cell.
+    unsafe impl Send for Payload {}
+    fn panics() -> ! {
+        let payload = Payload(UnsafeCell::new(0));
+        payload.0.with_mut(|_| ());
+        resume_unwind(Box::new(payload))
+    }
+    loom::model(|| {
+        let pool = Pool::new();
+        let other = pool.clone();
+        let thread = thread::spawn(move || other.work());
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            guest(&pool, |scope| {
+                scope.spawn(|_| panics());
+                scope.spawn(|_| panics());
+            });
+        }));
+        let payload = result.unwrap_err().downcast::<Payload>().unwrap();
+        payload.0.with_mut(|_| ());
         thread.join().unwrap();
     });
 }

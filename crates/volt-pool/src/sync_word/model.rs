@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::{Notified, SyncWord, Waited};
+use volt_sync::internal::Parker;
 use volt_sync::internal::primitive::{AtomicU32, AtomicUsize, Mutex, UnsafeCell, thread};
 
 /// The seed's mistakes, each of which a model has to find.
@@ -9,6 +10,8 @@ use volt_sync::internal::primitive::{AtomicU32, AtomicUsize, Mutex, UnsafeCell, 
 pub(crate) enum Defect {
     /// T2: a thread that cannot be started leaves the state SIGNALED.
     FailureStaysSignaled,
+    /// The garbled `wait`, whose branch that counts the thread as idle has lost its `else`.
+    AwakeButIdle,
     /// T7: `notify` returns after a plain look.
     LookWithoutFence,
     /// T3: a shutdown does not reach all sleepers.
@@ -25,8 +28,12 @@ struct Pool {
     failures: AtomicU32,
     handles: Mutex<Vec<thread::JoinHandle<()>>>,
     /// What the threads did, for the end of the pool.
-    work: UnsafeCell<u32>,
+    seen: UnsafeCell<u32>,
     starts: AtomicUsize,
+    begun: AtomicU32,
+    another_ran: Parker,
+    /// The first task waits for another one to have run.
+    first_waits: bool,
 }
 
 // SAFETY: loom checks the cell.
@@ -43,8 +50,11 @@ impl Pool {
             max,
             failures: AtomicU32::new(failures),
             handles: Mutex::new(Vec::new()),
-            work: UnsafeCell::new(0),
+            seen: UnsafeCell::new(0),
             starts: AtomicUsize::new(0),
+            begun: AtomicU32::new(0),
+            another_ran: Parker::new(),
+            first_waits: false,
         })
     }
 
@@ -67,7 +77,9 @@ impl Pool {
         let failed = self.failures.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
         if failed {
             if self.sync.start_failed() == 0 {
-                while self.take() {}
+                while self.take() {
+                    self.work();
+                }
             }
             return;
         }
@@ -78,11 +90,20 @@ impl Pool {
     }
 
     fn take(&self) -> bool {
-        let taken = self.queue.fetch_update(AcqRel, Acquire, |n| n.checked_sub(1)).is_ok();
-        if taken {
-            self.ran.fetch_add(1, Release);
+        self.queue.fetch_update(AcqRel, Acquire, |n| n.checked_sub(1)).is_ok()
+    }
+
+    /// Runs a task that was taken.
+    fn work(&self) {
+        if self.first_waits && self.begun.fetch_add(1, Relaxed) == 0 {
+            while self.ran.load(Acquire) == 0 {
+                self.another_ran.park();
+            }
         }
-        taken
+        self.ran.fetch_add(1, Release);
+        if self.first_waits {
+            self.another_ran.unpark();
+        }
     }
 
     fn live(self: &Arc<Self>) {
@@ -97,6 +118,7 @@ impl Pool {
                         self.notify();
                     }
                 }
+                self.work();
                 continue;
             }
             first = false;
@@ -105,8 +127,10 @@ impl Pool {
                 Waited::Shutdown => break,
             }
         }
-        while self.take() {}
-        self.work.with(|_| ());
+        while self.take() {
+            self.work();
+        }
+        self.seen.with(|_| ());
         self.sync.exited();
     }
 
@@ -122,7 +146,9 @@ impl Pool {
             }
         }
         // Finding T6: what is left is drained.
-        while self.take() {}
+        while self.take() {
+            self.work();
+        }
     }
 }
 
@@ -169,7 +195,7 @@ fn shutdown_waits_for_every_thread() {
         pool.schedule();
         pool.shut_down();
         // Findings T4 and K7: nothing of the threads comes after this.
-        pool.work.with_mut(|_| ());
+        pool.seen.with_mut(|_| ());
         assert_eq!(pool.ran.load(Relaxed), 1);
     });
 }
@@ -203,6 +229,34 @@ fn shutdown_races_with_a_submission() {
 #[should_panic(expected = "")]
 fn seed_defect_t2_one_failed_start_kills_the_pool() {
     run(2, 1, 1, Some(Defect::FailureStaysSignaled));
+}
+
+/// One thread is busy with a task that waits for the next one: another thread has to be started.
+fn a_task_waits_for_the_next(defect: Option<Defect>) {
+    loom::model(move || {
+        let mut pool = Pool::new(2, 0, defect);
+        Arc::get_mut(&mut pool).unwrap().first_waits = true;
+        for begun in 1..=2 {
+            pool.schedule();
+            while pool.begun.load(Relaxed) < begun {
+                thread::yield_now();
+            }
+        }
+        pool.shut_down();
+        assert_eq!(pool.ran.load(Relaxed), 2);
+    });
+}
+
+#[test]
+fn a_busy_thread_is_not_counted_as_idle() {
+    a_task_waits_for_the_next(None);
+}
+
+/// The seed's garbled `wait`: a thread that was woken counts as idle, and is woken in vain.
+#[test]
+#[should_panic(expected = "")]
+fn seed_defect_a_woken_thread_stays_counted_as_idle() {
+    a_task_waits_for_the_next(Some(Defect::AwakeButIdle));
 }
 
 /// The seed's shutdown forgets sleepers.
