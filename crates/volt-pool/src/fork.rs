@@ -3,7 +3,8 @@
 //! Purpose: each worker keeps its open forks on a stack of pointers that only it touches. A thread
 //! that looks for work sets the stack's `limit` to zero; the owner, which compares with the limit at
 //! each fork anyway, then moves its *oldest* fork into its `Offer`, from which anybody can take it.
-//! An oldest fork is the largest piece of work, so few of them ever change hands.
+//! An oldest fork is the largest piece of work, so few of them ever change hands. While more threads
+//! sleep than there are offers, the request stands.
 //!
 //! Rejected:
 //! * A Chase-Lev deque (rayon): two full fences for each fork, needed or not.
@@ -14,7 +15,7 @@
 //! | A fork is | where | what happens next |
 //! |-----------|-------|-------------------|
 //! | local | `slots[bottom..tail]` | popped by its owner and run there, or promoted |
-//! | offered | `Offer::job` | taken back by its owner, or claimed |
+//! | offered | `Offer` | taken back by its owner, or claimed |
 //! | claimed | a thief's stack frame | run and finished, or returned as unrelated |
 //!
 //! Invariants:
@@ -27,7 +28,6 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [FK1] | `ForkStack::promote` | `Offer::claim` | the job and all that happened before the fork | `a_fork_is_run_once_wherever_it_runs` |
 //! | [FK2] | `Promoted::set_thief` | `Promoted::thief` | the thief's record | `the_thief_is_seen_whole` |
 //!
 //! Progress: a fork that nobody takes is run by its owner. A claimed one is finished by its thief,
@@ -40,13 +40,14 @@ use std::array;
 use std::cell::Cell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread;
 
 use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 
 use crate::frame::{Frame, Outcome};
+use crate::offer::OFFERS;
 use crate::payload::{Payload, discard};
 use crate::worker::{Help, Worker};
 
@@ -112,47 +113,6 @@ impl Fork {
         let execute = unsafe { (*this).execute };
         // SAFETY: claimed, not run (1).
         unsafe { execute(this) };
-    }
-}
-
-/// What a worker offers to the others.
-pub(crate) struct Offer {
-    job: AtomicPtr<Fork>,
-    /// The outermost frame of the offered job: a hint by which related work is found.
-    root: AtomicPtr<Frame>,
-}
-
-impl Offer {
-    pub(crate) fn new() -> Self {
-        Self { job: AtomicPtr::new(ptr::null_mut()), root: AtomicPtr::new(ptr::null_mut()) }
-    }
-
-    /// True if nothing is offered: a hint.
-    #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        // ORD relaxed: a hint.
-        self.job.load(Relaxed).is_null()
-    }
-
-    /// True if what is offered may descend from a frame with this `root`: a hint.
-    pub(crate) fn is_related(&self, root: *const Frame) -> bool {
-        // ORD relaxed: a hint.
-        !self.is_empty() && ptr::eq(self.root.load(Relaxed), root)
-    }
-
-    /// Takes the offered job, which the caller has to run or return.
-    pub(crate) fn claim(&self) -> Option<NonNull<Fork>> {
-        if self.is_empty() {
-            return None;
-        }
-        // ORD[FK1] acquire: the job.
-        NonNull::new(self.job.swap(ptr::null_mut(), Acquire))
-    }
-
-    /// Takes `job` back. False if somebody claimed it.
-    fn take_back(&self, job: *const Fork) -> bool {
-        // ORD relaxed: the owner gets back what it published.
-        self.job.compare_exchange(job.cast_mut(), ptr::null_mut(), Relaxed, Relaxed).is_ok()
     }
 }
 
@@ -340,18 +300,21 @@ impl Worker {
             stack.slots[tail].set(fork);
             stack.tail.set(tail + 1);
         }
-        if asked {
-            self.promote();
+        if asked && self.promote() {
+            stack.ask();
         }
         fits
     }
 
-    /// Offers the oldest local fork, unless there is an offer.
-    fn promote(&self) {
-        if !self.offer.is_empty() {
-            return;
+    /// Offers the oldest local fork, unless there is an offer for each thread that sleeps. True if
+    /// there should be another one.
+    fn promote(&self) -> bool {
+        let offered = self.offer.len();
+        let wanted = self.core().sync.idle().clamp(1, OFFERS);
+        if offered >= wanted {
+            return false;
         }
-        let Some(fork) = self.fork.oldest() else { return };
+        let Some(fork) = self.fork.oldest() else { return false };
         // SAFETY: `current` is the frame in which it was forked (invariant 4), which outlives it.
         let frame = unsafe { Frame::new(self.current(), self.parker(), self) };
         let promoted = Promoted::new(frame);
@@ -363,11 +326,9 @@ impl Worker {
         let frame: *const Frame = unsafe { &raw const Fork::promoted(fork).frame };
         // SAFETY: alive, as above.
         let root = unsafe { Frame::root(frame) };
-        // ORD relaxed: a hint.
-        self.offer.root.store(root.cast_mut(), Relaxed);
-        // ORD[FK1] release: the job and what happened before the fork.
-        self.offer.job.store(fork.cast_mut(), Release);
+        self.offer.put(fork, root);
         self.announce_offer();
+        offered + 1 < wanted
     }
 
     /// Ends a fork that was promoted: runs it here after all, or waits for it and helps meanwhile.

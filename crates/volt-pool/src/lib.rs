@@ -41,6 +41,7 @@ mod install;
 #[cfg(doctest)]
 mod lifetimes;
 mod made;
+mod offer;
 pub mod par;
 mod parking;
 mod payload;

@@ -349,10 +349,15 @@ impl SyncWord {
         Word(self.word.load(Acquire)).spawned()
     }
 
+    /// How many threads sleep: a hint.
+    pub(crate) fn idle(&self) -> usize {
+        // ORD relaxed: a hint.
+        Word(self.word.load(Relaxed)).idle() as usize
+    }
+
     /// True if a thread sleeps: a hint.
     pub(crate) fn has_idle(&self) -> bool {
-        // ORD relaxed: a hint.
-        Word(self.word.load(Relaxed)).idle() > 0
+        self.idle() > 0
     }
 
     /// True after [`shut_down`](Self::shut_down): a hint for threads that do not wait here.

@@ -33,9 +33,10 @@ use volt_sync::internal::{CachePadded, Parker};
 
 use crate::buffer::{Buffer, CAPACITY};
 use crate::engine::Core;
-use crate::fork::{Fork, ForkStack, Offer, Promoted};
+use crate::fork::{Fork, ForkStack, Promoted};
 use crate::frame::{Frame, Outcome};
 use crate::made::Made;
+use crate::offer::Offer;
 use crate::parking;
 use crate::queue::{Closed, Queue};
 use crate::scope::State;
@@ -525,10 +526,12 @@ impl Worker {
         }
     }
 
-    /// Runs the fork that `victim` offers if it descends from `frame`; otherwise returns it.
+    /// Runs a fork that `victim` offers if it descends from `frame`; otherwise returns it.
     fn help_victim(&self, victim: &Self, frame: &Frame) -> bool {
         victim.made.seen();
-        let Some(fork) = victim.offer.claim() else { return false };
+        // SAFETY: alive until its owner, which is the caller, has seen the outcome.
+        let root = unsafe { Frame::root(frame) };
+        let Some(fork) = victim.offer.claim_related(root) else { return false };
         // SAFETY: claimed, so alive and offered.
         let offered = unsafe { &Fork::promoted(fork.as_ptr()).frame };
         // SAFETY: claimed and not run, so unfinished.
@@ -565,7 +568,9 @@ impl Worker {
             Help::Thief(promoted) => {
                 // SAFETY: null, or a record of this pool (invariant 2).
                 let thief = unsafe { promoted.thief().as_ref() };
-                thief.is_some_and(|thief| !thief.offer.is_empty())
+                // SAFETY: alive until its owner has seen the outcome.
+                let root = unsafe { Frame::root(frame) };
+                thief.is_some_and(|thief| thief.offer.is_related(root))
             }
             Help::Scope(scope) => {
                 // SAFETY: alive until its owner has seen the outcome.

@@ -97,6 +97,32 @@ fn a_panic_goes_on_after_both_sides_have_ended() {
     assert_eq!(pool.install(|| fib(10)), 55, "the pool survives");
 }
 
+/// Eight leaves in three levels of forks: the thread that forks goes on to a long leaf with three
+/// forks open, and each of them has to find one of the sleeping threads.
+#[test]
+fn every_open_fork_finds_an_idle_thread() {
+    let pool = ThreadPool::with_threads(8);
+    pool.broadcast(|_| ());
+    let mut together = 0;
+    for _ in 0..20 {
+        // All are asleep.
+        std::thread::sleep(Duration::from_millis(5));
+        let begun = AtomicUsize::new(0);
+        let leaf = || {
+            add(&begun, 1);
+            let deadline = Instant::now() + Duration::from_millis(500);
+            while begun.load(SeqCst) < 8 && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            Instant::now() < deadline
+        };
+        let two = || join(leaf, leaf) == (true, true);
+        let four = || join(two, two) == (true, true);
+        together += usize::from(pool.install(|| join(four, four)) == (true, true));
+    }
+    assert!(together >= 10, "{together} of 20");
+}
+
 /// While the panic of the first half waits for the second one, the same thread helps: what it runs
 /// then has no part in the panic, and must not find itself unwinding (a mutex would be poisoned).
 #[test]
