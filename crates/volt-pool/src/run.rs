@@ -10,7 +10,7 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [RN1] | `Shared::publish` | `Shared::poll_result` | the result, or the closure of an orphan | `the_result_reaches_the_future` |
+//! | [RN1] | `Shared::publish` | `Shared::poll_result` | the result | `the_result_reaches_the_future` |
 //!
 //! Cost: one allocation; 2 RMWs to run, and those of the waker's slot.
 
@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{Context, Poll};
 use std::thread;
 
@@ -75,8 +75,8 @@ impl<F: FnOnce() -> T + Send, T: Send> Shared<F, T> {
         match action {
             Action::Run => this.run(),
             Action::Discard => {
-                // ORD[RN1] release: nothing new; the future has to see the state before the wake-up.
-                let orphan = this.state.compare_exchange(QUEUED, ORPHAN, AcqRel, Relaxed);
+                // ORD relaxed: the closure is the future's own; the wake-up carries the state.
+                let orphan = this.state.compare_exchange(QUEUED, ORPHAN, Relaxed, Relaxed);
                 if orphan.is_ok() {
                     discard(|| {
                         this.slot.wake();

@@ -30,9 +30,8 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [SY1] | `SyncWord::notify_slow` | `SyncWord::wait`, `SyncWord::found` | the push before the notification | `a_task_pushed_before_notify_is_run` |
+//! | [SY1] | `SyncWord::notify` (its fence), `SyncWord::notify_slow` for `hand_on` | the fences in `SyncWord::wait`, `SyncWord::found`, `SyncWord::start_failed` | the push before the notification, which is seen or notified of | `is_seen_or_notified` |
 //! | [SY2] | `SyncWord::post` | `SyncWord::wait` | the change of the word, or the message, that the event is about | `a_task_pushed_before_notify_is_run` |
-//! | [SY3] | `SyncWord::exited` | `SyncWord::spawned` | all that the thread did | `shutdown_waits_for_every_thread` |
 //!
 //! Progress: with `notified` set, or a state other than PENDING, some thread will look at the queues
 //! after the push: the one that consumes the bit before it may sleep (invariant 2), or the caller
@@ -42,7 +41,7 @@
 //!
 //! Cost: `notify` with nobody to wake a fence and a load; otherwise 1 RMW, and a system call.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicU32, Futex, fence};
 
@@ -130,7 +129,7 @@ impl SyncWord {
         if self.defect == Some(model::Defect::LookWithoutFence) {
             return self.notify_slow(false, max);
         }
-        // ORD SeqCst fence: between the push and the look; see Progress.
+        // ORD[SY1] release: a SeqCst fence between the push and the look; see Progress.
         fence(SeqCst);
         // ORD relaxed: ordered by the fence.
         let word = Word(self.word.load(Relaxed));
@@ -169,7 +168,7 @@ impl SyncWord {
             if start {
                 new = Word(new.0 + SPAWNED);
             }
-            // ORD[SY1] release: the push happens before the search of whoever consumes the bit.
+            // ORD[SY1] release: what `hand_on` is called for; `notify` has its fence.
             match self.word.compare_exchange_weak(word.0, new.0, Release, Relaxed) {
                 Err(now) => word = Word(now),
                 Ok(_) if wake => {
@@ -211,13 +210,13 @@ impl SyncWord {
         let mut word = Word(self.word.load(Relaxed));
         while word.state() == WAKING {
             let new = word.with_state(PENDING).with_notified(false);
-            // ORD[SY1] acquire: the pushes whose notification this consumes.
-            match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+            // ORD relaxed: the fence below acquires.
+            match self.word.compare_exchange_weak(word.0, new.0, Relaxed, Relaxed) {
                 Ok(_) => break,
                 Err(now) => word = Word(now),
             }
         }
-        // ORD SeqCst fence: between consuming the bit and the caller's look; see Progress.
+        // ORD[SY1] acquire: a SeqCst fence between consuming the bit and the caller's look; see Progress.
         fence(SeqCst);
     }
 
@@ -258,11 +257,11 @@ impl SyncWord {
                         new = new.with_state(PENDING);
                     }
                 }
-                // ORD[SY1] acquire: the pushes whose notification this consumes.
-                match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+                // ORD relaxed: the fence below acquires.
+                match self.word.compare_exchange_weak(word.0, new.0, Relaxed, Relaxed) {
                     Err(now) => word = Word(now),
                     Ok(_) if word.notified() || has_mail => {
-                        // ORD SeqCst fence: between consuming the bit and the search; see Progress.
+                        // ORD[SY1] acquire: a SeqCst fence between consuming the bit and the search; see Progress.
                         fence(SeqCst);
                         let signaled = word.notified() && word.state() == SIGNALED;
                         return Waited::Search { waking: signaled || (waking && !asleep) };
@@ -311,11 +310,11 @@ impl SyncWord {
             if new.spawned() == 0 {
                 new = new.with_notified(false);
             }
-            // ORD[SY1] acquire: the pushes that relied on this thread.
-            match self.word.compare_exchange_weak(word.0, new.0, Acquire, Relaxed) {
+            // ORD relaxed: the fence below acquires.
+            match self.word.compare_exchange_weak(word.0, new.0, Relaxed, Relaxed) {
                 Err(now) => word = Word(now),
                 Ok(_) => {
-                    // ORD SeqCst fence: between consuming the bit and the caller's search; see Progress.
+                    // ORD[SY1] acquire: a SeqCst fence between consuming the bit and the caller's search; see Progress.
                     fence(SeqCst);
                     return new.spawned();
                 }
@@ -338,15 +337,15 @@ impl SyncWord {
 
     /// A thread's last access to the pool.
     pub(crate) fn exited(&self) {
-        // ORD[SY3] release: all that the thread did happens before the end of the pool; also
-        // acquire, so that it carries on what other threads did (finding K7).
-        self.word.fetch_sub(SPAWNED, AcqRel);
+        // ORD relaxed: a count. A shutdown joins each thread besides, which carries what they did;
+        // finding K7 is about one that only counts.
+        self.word.fetch_sub(SPAWNED, Relaxed);
     }
 
     /// How many threads are started or being started.
     pub(crate) fn spawned(&self) -> u32 {
-        // ORD[SY3] acquire: what the threads that are gone did.
-        Word(self.word.load(Acquire)).spawned()
+        // ORD relaxed: a count, see `exited`.
+        Word(self.word.load(Relaxed)).spawned()
     }
 
     /// How many threads sleep: a hint.

@@ -272,13 +272,13 @@ impl Worker {
     /// one of them.
     #[inline]
     pub(crate) fn hold(&self, rest: *mut Task) {
+        // ORD[WK1] release: the chain.
+        let order = Release;
         if cfg!(volt_loom) {
             // Loom orders a plain store before an exchange that did not read it.
-            // ORD[WK1] release: the chain.
-            self.held.swap(rest, Release);
+            self.held.swap(rest, order);
         } else {
-            // ORD[WK1] release: the chain.
-            self.held.store(rest, Release);
+            self.held.store(rest, order);
         }
     }
 

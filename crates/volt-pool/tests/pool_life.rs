@@ -414,6 +414,38 @@ fn switches() -> (u64, u64) {
     total
 }
 
+/// How long the threads named `quiet2` have been running on a processor, in nanoseconds.
+#[cfg(target_os = "linux")]
+fn running_ns() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let mine = tasks.filter(|task| {
+        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "quiet2")
+    });
+    mine.map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("schedstat")).unwrap();
+        stat.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    })
+    .sum()
+}
+
+/// After a burst each thread runs for less than a millisecond more. Counted in the time that it runs,
+/// since here other tests may have the processor.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_pool_is_quiet_within_a_millisecond_of_a_burst() {
+    let pool = Builder::new().threads(2).thread_name("quiet2").build().unwrap();
+    assert_eq!(pool.broadcast(|index| index), [0, 1]);
+    for _ in 0..20 {
+        let ran = AtomicUsize::new(0);
+        pool.scope(|s| (0..2000).for_each(|_| s.spawn(|_| add(&ran, 1))));
+        assert_eq!(ran.load(SeqCst), 2000);
+        let before = running_ns();
+        std::thread::sleep(Duration::from_millis(20));
+        let spent = running_ns() - before;
+        assert!(spent < 2_000_000, "two threads ran for {spent} ns after a burst");
+    }
+}
+
 /// No wake-ups and no processor time while there is nothing to do.
 #[test]
 #[cfg(target_os = "linux")]

@@ -94,7 +94,51 @@ fn a_stolen_task_is_whole() {
 
 #[test]
 fn a_thief_never_reads_an_overwritten_slot() {
-    check(4, Buffer::new, 1);
+    check(5, Buffer::new, 1);
+}
+
+/// What a thief has moved into its own ring is stolen from there by another one.
+#[test]
+fn a_stolen_task_is_whole_when_it_is_stolen_again() {
+    loom::model(|| {
+        let nodes = (0..3).map(|_| Node::new()).collect();
+        let first = Arc::new(Shared { buffer: Buffer::new(), nodes });
+        let other = first.clone();
+        let thread = thread::spawn(move || {
+            let owned = Buffer::new();
+            for node in &other.nodes {
+                node.value.with_mut(|_| ());
+                // SAFETY: this thread's own ring.
+                unsafe { owned.push(node.task()) }.unwrap();
+            }
+            // SAFETY: the first thief's ring, which this thread plays as well; it is empty.
+            let (task, moved) = unsafe { owned.steal_into(&other.buffer) }.unwrap();
+            assert_eq!(moved, 1);
+            Node::run(task);
+            // SAFETY: this thread's own ring.
+            Node::run(unsafe { owned.pop() }.unwrap());
+        });
+        let own = Buffer::new();
+        let mut stolen = 0;
+        for _ in 0..3 {
+            // SAFETY: `own` is this thread's, and empty.
+            if let Some((task, _)) = unsafe { first.buffer.steal_into(&own) } {
+                Node::run(task);
+                stolen += 1;
+            }
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+        // SAFETY: the thread that owned the ring has ended.
+        while let Some(task) = unsafe { first.buffer.pop() } {
+            Node::run(task);
+            stolen += 1;
+        }
+        assert_eq!(stolen, 1);
+        for node in &first.nodes {
+            assert_eq!(node.runs.load(Relaxed), 1, "each task runs once");
+        }
+    });
 }
 
 #[test]

@@ -85,8 +85,32 @@ fn pushed_tasks_arrive_whole_and_once() {
             other.push(0);
             other.push(1);
         });
-        shared.consume(1);
-        shared.consume(1);
+        // Loom would not switch between a lone look and the push.
+        for _ in 0..3 {
+            shared.consume(1);
+            thread::yield_now();
+        }
+        thread.join().unwrap();
+        shared.finish();
+    });
+}
+
+/// A consumer that is at work catches what is pushed meanwhile.
+#[test]
+fn pushed_tasks_arrive_whole_and_once_while_others_are_consumed() {
+    loom::model(|| {
+        let shared = Shared::new(Queue::new(), 2);
+        shared.push(0);
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.push(1));
+        let mut consumer = shared.queue.try_lock().unwrap();
+        for _ in 0..3 {
+            if let Some(task) = consumer.pop() {
+                Node::run(task);
+            }
+            thread::yield_now();
+        }
+        let _ = consumer.unlock();
         thread.join().unwrap();
         shared.finish();
     });

@@ -1,3 +1,4 @@
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,6 +52,12 @@ impl Pool {
     }
 }
 
+#[derive(Clone, Copy)]
+struct SendState(*const State);
+
+// SAFETY: a state is shared by threads.
+unsafe impl Send for SendState {}
+
 fn guest<'s, R>(pool: &Pool, body: impl FnOnce(&Scope<'s>) -> R) -> R {
     pool.core.as_guest(|_| run_scope(&pool.core, body))
 }
@@ -72,6 +79,35 @@ fn the_scope_ends_after_all_of_its_tasks() {
     });
 }
 
+/// Each task ends on a thread of its own, and only the last one wakes the owner.
+#[test]
+fn the_scope_ends_after_all_of_its_tasks_on_two_threads() {
+    loom::model(|| {
+        let pool = Pool::new();
+        // SAFETY: waited for below; the model keeps the core.
+        let state = unsafe { State::new(&pool.core, None) };
+        let own = SendState(state.own);
+        state.count();
+        state.count();
+        let threads = [0, 1].map(|number| {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                let own = own;
+                pool.task(number);
+                // SAFETY: the model holds the state until the threads are joined.
+                unsafe { (*own.0).finished(1) };
+            })
+        });
+        if !state.settle() {
+            while state.frame.outcome().is_none() {
+                state.frame.sleep(|| false);
+            }
+        }
+        pool.values.iter().for_each(|value| value.with_mut(|_| ()));
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
 #[test]
 fn a_ticket_in_flight_finds_the_task() {
     loom::model(|| {
@@ -86,6 +122,31 @@ fn a_ticket_in_flight_finds_the_task() {
         pool.values.iter().for_each(|value| value.with_mut(|_| ()));
         assert_eq!(pool.runs.load(Relaxed), 2);
         thread.join().unwrap();
+    });
+}
+
+/// The same without an owner that helps itself: with a task left, a ticket is queued.
+#[test]
+fn a_ticket_in_flight_finds_the_task_or_another_one_will() {
+    loom::model(|| {
+        let pool = Pool::new();
+        let shared = &pool;
+        // SAFETY: settled below; the model keeps the core.
+        let state = unsafe { State::new(&pool.core, None) };
+        let scope = Scope { state, marker: PhantomData };
+        scope.spawn(|_| shared.task(0));
+        let other = pool.clone();
+        let thread = thread::spawn(move || other.work());
+        scope.spawn(|_| shared.task(1));
+        thread.join().unwrap();
+        // The pool's thread, which is free now.
+        Worker::enter(&raw const pool.worker);
+        while let Some((work, _)) = pool.worker.find() {
+            pool.worker.run(work);
+        }
+        Worker::enter(std::ptr::null());
+        assert_eq!(pool.runs.load(Relaxed), 2);
+        assert!(scope.state.settle());
     });
 }
 

@@ -273,36 +273,81 @@ fn seed_defect_t3_shutdown_forgets_a_sleeper() {
     });
 }
 
+/// How a thread consumes a notification before it searches.
+#[derive(Clone, Copy, PartialEq)]
+enum Consumer {
+    Wait,
+    Found,
+    StartFailed,
+}
+
 /// Finding T7 as a kernel: a push by a plain store, then a look at `notified`. With a second thread
 /// that consumes the bit and then searches, the push can be missed by both.
-fn push_and_look(defect: Option<Defect>) {
+fn push_and_look(defect: Option<Defect>, consumer: Consumer) {
     loom::model(move || {
         let pool = Pool::new(1, 0, defect);
-        // The one thread has started, took the role and sees `notified` set by an earlier task.
-        let _ = pool.sync.notify(1);
+        // The one thread is counted, and `notified` is set by an earlier task.
+        assert_eq!(pool.sync.notify(1), Notified::Start);
+        if consumer == Consumer::Found {
+            assert_eq!(pool.sync.wait(false, || false), Waited::Search { waking: true });
+            assert_eq!(pool.sync.notify(1), Notified::Done);
+        }
         let other = pool.clone();
         let worker = thread::spawn(move || {
             // Consumes the notification, then searches.
-            let _ = other.sync.wait(false, || false);
+            match consumer {
+                Consumer::Wait => drop(other.sync.wait(false, || false)),
+                Consumer::Found => other.sync.found(),
+                Consumer::StartFailed => assert_eq!(other.sync.start_failed(), 0),
+            }
             other.queue.load(Relaxed) == 1
         });
         // The push of the ring's owner: no read-modify-write.
         pool.queue.store(1, Release);
-        let _ = pool.sync.notify(1);
+        let notified = pool.sync.notify(1);
         let seen = worker.join().unwrap();
-        // Either the worker's search saw the task, or there is a notification for its next wait.
-        let told = pool.sync.word.load(Relaxed) & super::NOTIFIED != 0;
+        // Either the search saw the task, or there is a notification for the next one.
+        let told =
+            notified == Notified::Start || pool.sync.word.load(Relaxed) & super::NOTIFIED != 0;
         assert!(seen || told, "the task was pushed, and nobody will look for it");
     });
 }
 
 #[test]
 fn a_plain_push_is_seen_or_notified() {
-    push_and_look(None);
+    push_and_look(None, Consumer::Wait);
+}
+
+#[test]
+fn a_push_while_another_task_is_found_is_seen_or_notified() {
+    push_and_look(None, Consumer::Found);
+}
+
+#[test]
+fn a_push_while_a_start_fails_is_seen_or_notified() {
+    push_and_look(None, Consumer::StartFailed);
+}
+
+/// The waking thread has moved tasks, and hands its role on: whoever gets it sees them.
+#[test]
+fn what_is_handed_on_is_seen_or_notified_of() {
+    loom::model(|| {
+        let pool = Pool::new(1, 0, None);
+        assert_eq!(pool.sync.notify(1), Notified::Start);
+        assert_eq!(pool.sync.wait(false, || false), Waited::Search { waking: true });
+        let other = pool.clone();
+        let next = thread::spawn(move || {
+            let _ = other.sync.wait(false, || false);
+            other.queue.load(Relaxed)
+        });
+        pool.queue.store(1, Relaxed);
+        assert_eq!(pool.sync.hand_on(1), Notified::Done);
+        assert_eq!(next.join().unwrap(), 1);
+    });
 }
 
 #[test]
 #[should_panic(expected = "nobody will look for it")]
 fn seed_defect_t7_a_plain_look_misses_the_notification() {
-    push_and_look(Some(Defect::LookWithoutFence));
+    push_and_look(Some(Defect::LookWithoutFence), Consumer::Wait);
 }
