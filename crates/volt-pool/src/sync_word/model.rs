@@ -283,7 +283,7 @@ enum Consumer {
 
 /// Finding T7 as a kernel: a push by a plain store, then a look at `notified`. With a second thread
 /// that consumes the bit and then searches, the push can be missed by both.
-fn push_and_look(defect: Option<Defect>, consumer: Consumer) {
+fn is_seen_or_notified(defect: Option<Defect>, consumer: Consumer) {
     loom::model(move || {
         let pool = Pool::new(1, 0, defect);
         // The one thread is counted, and `notified` is set by an earlier task.
@@ -315,17 +315,17 @@ fn push_and_look(defect: Option<Defect>, consumer: Consumer) {
 
 #[test]
 fn a_plain_push_is_seen_or_notified() {
-    push_and_look(None, Consumer::Wait);
+    is_seen_or_notified(None, Consumer::Wait);
 }
 
 #[test]
 fn a_push_while_another_task_is_found_is_seen_or_notified() {
-    push_and_look(None, Consumer::Found);
+    is_seen_or_notified(None, Consumer::Found);
 }
 
 #[test]
 fn a_push_while_a_start_fails_is_seen_or_notified() {
-    push_and_look(None, Consumer::StartFailed);
+    is_seen_or_notified(None, Consumer::StartFailed);
 }
 
 /// The waking thread has moved tasks, and hands its role on: whoever gets it sees them.
@@ -349,5 +349,5 @@ fn what_is_handed_on_is_seen_or_notified_of() {
 #[test]
 #[should_panic(expected = "nobody will look for it")]
 fn seed_defect_t7_a_plain_look_misses_the_notification() {
-    push_and_look(Some(Defect::LookWithoutFence), Consumer::Wait);
+    is_seen_or_notified(Some(Defect::LookWithoutFence), Consumer::Wait);
 }
