@@ -29,8 +29,8 @@ pub(crate) fn rows() -> Vec<Row> {
             .but("one thread, fixed bytes, no HTTP library"),
         Row::new("http/hello_1", "hello over one kept-alive connection (per request)")
             .why(
-                "one request is under way at a time, so a round trip is two wake-ups by the kernel and the rest is \
-                 hyper's; what a scheduler can add or save is small and lies within the machine's noise",
+                "one request is under way at a time, so almost all of a round trip is two wake-ups by the kernel and hyper's \
+                 own work; the rest decides, and it is small",
             )
             .volt("volt", serve::<on_volt::Multi, 1>)
             .peer("tokio", serve::<on_tokio::Multi, 1>)
