@@ -154,7 +154,7 @@ fn stealing_into_a_ring_that_is_stolen_from() {
 #[test]
 fn two_thieves() {
     loom::model(|| {
-        let (world, ring) = (World::new(4), Arc::new(Four::new()));
+        let (world, ring) = (World::new(7), Arc::new(Four::new()));
         for index in 0..3 {
             world.push(&ring, index);
         }
@@ -162,7 +162,10 @@ fn two_thieves() {
             let (world, ring) = (world.clone(), ring.clone());
             thread::spawn(move || world.steal(&ring))
         });
-        world.push(&ring, 3);
+        // As far as the place of the second one's task.
+        for index in 3..7 {
+            world.push(&ring, index);
+        }
         thieves.into_iter().for_each(|thief| thief.join().unwrap());
         world.drain(&ring);
         world.check();
