@@ -51,6 +51,7 @@ pub fn made_progress() {
 pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
     struct Restore(u32);
     impl Drop for Restore {
+        #[inline]
         fn drop(&mut self) {
             BUDGET.with(|budget| budget.set(self.0));
         }

@@ -28,8 +28,9 @@
 //! Invariants:
 //! 1. A task that is not COMPLETE has a runner, a `Notified`, or a place in an owned list: dropping
 //!    any other reference is never the last one, so freeing a task runs no user code.
-//! 2. At most one `Notified` exists, and while it does the task is NOTIFIED and neither RUNNING nor
-//!    COMPLETE. Shutdown never takes a queued task away from its `Notified`: it only marks it.
+//! 2. At most one `Notified` exists, and while it does the task is NOTIFIED, or RUNNING with nobody who
+//!    runs it (*kept*, see `state.rs`), and not COMPLETE. Shutdown never takes a queued task away from
+//!    its `Notified`: it only marks it.
 //! 3. A task leaves its owned list after its future is gone and before it is COMPLETE, and touches
 //!    its scheduler no more after that.
 //! 4. The scheduler lives until its owned list is closed and empty. With 2 and 3: whoever holds a

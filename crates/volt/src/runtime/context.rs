@@ -218,6 +218,7 @@ pub(crate) fn forget_member() {
 }
 
 /// The member that this thread is, of whatever runtime.
+#[inline]
 pub(crate) fn current_worker<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
     // SAFETY: valid by the invariant, while `f` runs in that scope.
     f(unsafe { get().worker.as_ref() })

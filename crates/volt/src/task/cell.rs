@@ -38,6 +38,7 @@ pub(super) union Stage<F: Future> {
 pub(super) type Failure = Option<Box<Box<dyn Any + Send>>>;
 
 /// Allocates a task with `refs` references.
+#[inline]
 pub(super) fn allocate<F, S>(
     future: F,
     scheduler: NonNull<S>,
@@ -80,7 +81,7 @@ where
 {
     // The mark takes the place of the shard, which only owned tasks have.
     let task = allocate(future, scheduler, 2, mark);
-    // SAFETY: the task is NOTIFIED and has a reference for each of the two.
+    // SAFETY: the task is kept and has a reference for each of the two.
     let notified = unsafe { Notified::from_raw(task) };
     // SAFETY: the other reference; JOIN_INTEREST is set.
     let join = unsafe { JoinHandle::new(task) };

@@ -65,11 +65,16 @@ unsafe fn run<F: Future, S: Schedule>(task: NonNull<Header>) {
     // SAFETY: the runner's reference lives longer than `waker`, except if `poll` completes the
     // task below: by then `waker` is not used any more.
     let waker = unsafe { WakerRef::new(task) };
-    let polled = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: we are the runner of a task whose future has not completed.
-        unsafe { poll(cell, &mut Context::from_waker(&waker)) }
-    }));
+    let (polled, woken) = id::while_polled(task, || {
+        catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: we are the runner of a task whose future has not completed.
+            unsafe { poll(cell, &mut Context::from_waker(&waker)) }
+        }))
+    });
     let result = match polled {
+        // It woke itself: kept. A cancellation is seen when it runs again.
+        // SAFETY: obligation 1; our reference, and RUNNING, are now the `Notified`'s.
+        Ok(Poll::Pending) if woken => return unsafe { yield_now::<S>(task) },
         Ok(Poll::Pending) => {
             return match cell.header.state.to_idle() {
                 ToIdle::Idle => {}

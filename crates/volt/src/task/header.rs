@@ -92,6 +92,7 @@ impl Header {
     }
 
     /// The task's id.
+    #[inline]
     pub(crate) fn id(&self) -> Id {
         Id::new(NonNull::from(self), self.state.peek().generation())
     }
@@ -115,6 +116,7 @@ impl Header {
     ///
     /// # Safety
     /// The place is the caller's by the rules of `task.rs`, and holds a waker.
+    #[inline]
     pub(super) unsafe fn take_join_waker(&self) -> Waker {
         // `with`: a join handle may still be comparing the bits with another waker's.
         // SAFETY: initialised, and nobody else moves it out.

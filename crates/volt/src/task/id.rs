@@ -24,6 +24,7 @@ use super::header::Header;
 pub struct Id(NonZeroU64);
 
 impl Id {
+    #[inline]
     pub(super) fn new(task: NonNull<Header>, generation: u16) -> Self {
         // Headers are aligned to 8 bytes and user addresses end below 2^48 (where they do not, the
         // generation only overlaps the highest bits).
@@ -48,6 +49,7 @@ impl fmt::Display for Id {
 volt_sync::internal::primitive::const_thread_local! {
     static CURRENT: Cell<Option<Id>> = Cell::new(None);
     static GENERATION: Cell<u16> = Cell::new(0);
+    static POLLED: Cell<usize> = Cell::new(0);
 }
 
 /// The id of the running task.
@@ -79,6 +81,7 @@ pub fn try_id() -> Option<Id> {
 
 /// The next generation; one counter a thread, since tasks at one address mostly follow each other
 /// on one thread.
+#[inline]
 pub(super) fn next_generation() -> u16 {
     GENERATION.try_with(|cell| cell.replace(cell.get().wrapping_add(1))).unwrap_or_default()
 }
@@ -98,4 +101,24 @@ impl Drop for Entered {
         // An error means that the thread is ending: nobody asks any more.
         let _ended = CURRENT.try_with(|current| current.set(self.0));
     }
+}
+
+/// Set in `POLLED` by a wake-up of the polled task. (Headers are aligned.)
+const WOKEN: usize = 1;
+
+/// Calls `poll`, on this thread and for `task`; true if that woke the task by [`wake_polled`].
+#[inline]
+pub(super) fn while_polled<R>(task: NonNull<Header>, poll: impl FnOnce() -> R) -> (R, bool) {
+    let address = task.addr().get();
+    let outer = POLLED.try_with(|polled| polled.replace(address)).unwrap_or_default();
+    let result = poll();
+    let woken = POLLED.try_with(|polled| polled.replace(outer)).is_ok_and(|now| now != address);
+    (result, woken)
+}
+
+/// Notes a wake-up of `task`, if that is what this thread polls: it needs no atomic operation then.
+#[inline]
+pub(super) fn wake_polled(task: NonNull<Header>) -> bool {
+    let woken = task.addr().get() | WOKEN;
+    POLLED.try_with(|polled| polled.get() | WOKEN == woken && polled.replace(woken) != 0) == Ok(true)
 }

@@ -60,12 +60,14 @@ impl<T> JoinHandle<T> {
     /// 1. The caller owns a reference to the task, which becomes the handle's.
     /// 2. JOIN_INTEREST is set, and this is the only handle.
     /// 3. The task's output is a `T`.
+    #[inline]
     pub(super) unsafe fn new(task: NonNull<Header>) -> Self {
         // SAFETY: alive by the reference.
         let id = unsafe { task.as_ref() }.id();
         Self { task: Some(task), id, _output: PhantomData }
     }
 
+    #[inline]
     fn header(&self) -> Option<&Header> {
         // SAFETY: the handle's reference keeps the task alive.
         self.task.map(|task| unsafe { task.as_ref() })

@@ -98,6 +98,49 @@ fn wake_while_running_is_seen() {
     });
 }
 
+/// [TK1]: the same for a task that is kept, having woken itself.
+#[test]
+fn wake_of_a_kept_task_is_seen() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, dropped) = Dropped::counter();
+        let slot = StdArc::new(StdMutex::new(None));
+        let (flag2, stored) = (flag.clone(), slot.clone());
+        let mut polls = Some((Polls::default(), owns));
+        let mut join = Queue::spawn(
+            &queue,
+            poll_fn(move |cx| {
+                polls.as_ref().unwrap().0.count();
+                if flag2.load(Relaxed) == 1 {
+                    return Poll::Ready(polls.take().unwrap().1);
+                }
+                let mut slot = stored.lock().unwrap();
+                if slot.is_none() {
+                    *slot = Some(cx.waker().clone());
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            }),
+        );
+        queue.pop().unwrap().run();
+        assert_eq!(queue.len(), 1, "it woke itself");
+        let waker = slot.lock().unwrap().clone().unwrap();
+        let queue2 = queue.clone();
+        let thread = thread::spawn(move || {
+            flag.fetch_add(1, Relaxed);
+            waker.wake();
+            queue2.run();
+        });
+        queue.run();
+        thread.join().unwrap();
+        queue.run();
+        assert!(is_ok(&mut join));
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
 /// [TK3], [TK4]: a join handle that changes its waker while the task completes gets the output, or
 /// a wake-up of the waker that it gave last.
 #[test]

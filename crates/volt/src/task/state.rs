@@ -10,11 +10,15 @@
 //! Bits: 0..8 flags, 8..16 the owned list's shard, 16..32 the generation (part of the task's id),
 //! 32..64 the references.
 //!
+//! A task is queued as NOTIFIED after a wake-up from outside, and as RUNNING (*kept*) after its spawn
+//! and after a wake-up by its own poll: nobody else has to be told, so neither the way into the queue
+//! nor the way out of it writes the word. A wake-up of a kept task adds NOTIFIED, as of a running one.
+//!
 //! Lifecycle, with the references that a transition takes (-) or gives (+) in the same operation:
 //!
 //! | Transition         | idle                   | NOTIFIED          | RUNNING             | RUNNING, NOTIFIED | COMPLETE |
 //! |--------------------|------------------------|-------------------|---------------------|-------------------|----------|
-//! | `to_running`       |                        | to RUNNING        |                     |                   |          |
+//! | `to_running`       |                        | to RUNNING        | stays               | - NOTIFIED        |          |
 //! | `to_idle`          |                        |                   | to idle, -1         | to NOTIFIED       |          |
 //! | `to_idle`, CANCELLED |                      |                   | stays               | stays             |          |
 //! | `complete`         |                        |                   | to COMPLETE, -n     | to COMPLETE, -n   |          |
@@ -35,17 +39,19 @@
 //!
 //! | Edge  | Release side                 | Acquire side                  | Carries | Model |
 //! |-------|------------------------------|-------------------------------|---------|-------|
-//! | [TK1] | `State::update` (`wake_by_ref`, `wake_by_val`, `abort`) | `State::to_running` | what the waker did before | `task::model::wake_while_running_is_seen` |
+//! | [TK1] | `State::update` (`wake_by_ref`, `wake_by_val`, `abort`) | `State::to_running` | what the waker did before | `task::model::wake_while_running_is_seen`, `task::model::wake_of_a_kept_task_is_seen` |
 //! | [TK2] | `State::update` (`to_idle`)  | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
 //! | [TK3] | `State::update` (`complete`) | `State::load` | the output | `task::model::join_waker_change_against_completion` |
 //! | [TK4] | `State::update` (`set_join_waker`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
-//! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
+//! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::complete`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
 //! | [TK6] | `State::update` (`to_idle`)  | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
 //!
 //! Progress: every loop is a compare-and-exchange that fails only if another thread's succeeded.
 //!
-//! Cost: spawn 0 read-modify-writes here, poll to pending 2, poll to completion 2 (with a waiting
-//! join handle 3), wake 1, join 1, clone and drop of a waker 1 each.
+//! Cost: spawn 0 read-modify-writes here; the first poll, and one after a wake-up by the poll before,
+//! 0 to begin, others 1; to end as pending 1, after a wake-up by itself 0, as complete 1 (0 if nobody
+//! else has a reference, 2 if a join handle waits); wake 1, join 1 (0 if nobody else has a
+//! reference), clone and drop of a waker 1 each.
 
 use std::fmt;
 use std::process::abort as abort_process;
@@ -145,10 +151,11 @@ pub(super) enum JoinDropped {
 }
 
 impl State {
-    /// A task that was just spawned: notified, with a join handle and `refs` references.
+    /// A task that was just spawned: kept, with a join handle and `refs` references.
+    #[inline]
     pub(super) fn new(refs: u32, shard: u8, generation: u16) -> Self {
         Self(AtomicU64::new(
-            NOTIFIED
+            RUNNING
                 | JOIN_INTEREST
                 | (u64::from(shard) << SHARD_SHIFT)
                 | (u64::from(generation) << GENERATION_SHIFT)
@@ -170,13 +177,25 @@ impl State {
         Snapshot(self.0.load(Relaxed))
     }
 
-    /// NOTIFIED to RUNNING. Only for the holder of the `Notified`.
+    /// The poll begins: RUNNING, and not NOTIFIED. Only for the holder of the `Notified`.
     #[inline]
     pub(super) fn to_running(&self) -> ToRunning {
-        // Invariant 2 of `task.rs`: NOTIFIED is set and RUNNING is not, so this moves the bit.
-        // ORD[TK1] acquire: what the wakers wrote. ORD[TK2] acquire: what the last poll wrote.
-        let before = Snapshot(self.0.fetch_sub(NOTIFIED - RUNNING, AcqRel));
-        debug_assert!(before.has(NOTIFIED) && !before.has(RUNNING | COMPLETE), "{before:?}");
+        // ORD relaxed: RUNNING is the holder's. A waker or canceller that is not seen here is seen
+        // after the poll, when RUNNING is given up, or at the next look here.
+        let now = Snapshot(self.0.load(Relaxed));
+        if now.has(RUNNING) && !now.has(NOTIFIED | CANCELLED) {
+            // What the last poll wrote came with the `Notified`.
+            return ToRunning::Poll;
+        }
+        let before = if now.has(RUNNING) {
+            // ORD[TK1] acquire: what the wakers wrote.
+            Snapshot(self.0.fetch_and(!NOTIFIED, AcqRel))
+        } else {
+            // Invariant 2 of `task.rs`: NOTIFIED is set and RUNNING is not, so this moves the bit.
+            // ORD[TK1] acquire: what the wakers wrote. ORD[TK2] acquire: what the last poll wrote.
+            Snapshot(self.0.fetch_sub(NOTIFIED - RUNNING, AcqRel))
+        };
+        debug_assert!(before.has(NOTIFIED | RUNNING) && !before.has(COMPLETE), "{before:?}");
         if before.has(CANCELLED) { ToRunning::Cancel } else { ToRunning::Poll }
     }
 
@@ -200,6 +219,11 @@ impl State {
     /// the task, `refs` how many references the runner gives back, if nothing remains to be done.
     #[inline]
     pub(super) fn complete(&self, refs: u32, stored: bool, failed: bool) -> Completed {
+        // ORD[TK5] acquire: what was done through all other references, if they are gone.
+        if !stored && Snapshot(self.0.load(Acquire)).refs() == refs {
+            // Nobody is left who could look.
+            return Completed::Last;
+        }
         self.update(|state| {
             debug_assert!(state.has(RUNNING) && !state.has(COMPLETE), "{state:?}");
             let done = state.without(RUNNING).with(COMPLETE | if failed { FAILED } else { 0 });
@@ -326,6 +350,11 @@ impl State {
     /// `refs` references fewer. True if none is left: the caller frees the task.
     #[inline]
     pub(super) fn ref_dec(&self, refs: u32) -> bool {
+        // ORD[TK5] acquire: what was done through all others, before the memory is freed.
+        if Snapshot(self.0.load(Acquire)).refs() == refs {
+            // All are the caller's, and new ones are made from old ones only.
+            return true;
+        }
         // ORD[TK5] release: what was done through this reference.
         let before = Snapshot(self.0.fetch_sub(u64::from(refs) * REF_ONE, Release));
         debug_assert!(before.refs() >= refs, "{before:?}");

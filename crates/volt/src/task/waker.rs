@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::Header;
+use super::id;
 use super::state::Notify;
 
 /// One vtable for all tasks, in one place, so that `Waker::will_wake` compares equal.
@@ -40,6 +41,10 @@ impl Deref for WakerRef {
 /// The caller has a reference to the task.
 #[inline]
 unsafe fn notify_by_ref(task: NonNull<Header>) {
+    if id::wake_polled(task) {
+        // The runner sees it when the poll returns, before it gives up RUNNING.
+        return;
+    }
     // SAFETY: alive by the caller's reference.
     let header = unsafe { task.as_ref() };
     match header.state.wake_by_ref() {

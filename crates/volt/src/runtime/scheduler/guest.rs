@@ -170,12 +170,41 @@ impl Worker<'_> {
         if tasks_first && matches!(self.step_after_root(), Step::Exit) {
             return None;
         }
-        self.run_until_woken(poll)
+        self.run_until_woken(poll, tasks_first)
     }
 
-    fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+    /// True if the future of this thread was woken and its turn has come. If `queues`, one that was
+    /// woken by one of several tasks goes behind the others, as a task would (`Worker::completed`).
+    #[inline]
+    fn is_roots_turn(&self, queues: bool) -> bool {
+        let before = if queues { self.before_root.get() } else { 0 };
+        if before > 1 && self.slot.ring.len() > 0 {
+            self.before_root.set(before - 1);
+            return false;
+        }
+        if !self.take_root() {
+            return false;
+        }
+        if queues {
+            // Once for each wake-up.
+            let behind = if before == 0 { self.fan_in_behind() } else { 0 };
+            if behind > 0 {
+                self.root.set(true);
+                self.before_root.set(behind + 1);
+                return false;
+            }
+            self.before_root.set(0);
+        }
+        true
+    }
+
+    fn run_until_woken<T>(
+        &self,
+        poll: &mut impl FnMut() -> Option<T>,
+        queues: bool,
+    ) -> Option<T> {
         loop {
-            if self.is_running() && self.take_root() {
+            if self.is_running() && self.is_roots_turn(queues) {
                 self.end_search();
                 self.be_open();
                 self.flush_yielded_quietly();

@@ -601,6 +601,11 @@ unsafe impl Schedule for Shared {
         }
         // SAFETY: the caller is the task's runner; `spawn` bound it to this list.
         unsafe { shared.owned.release(task) };
+        context::current_worker(|worker| {
+            if let Some(worker) = worker {
+                worker.completed();
+            }
+        });
         true
     }
 }

@@ -84,6 +84,10 @@ pub(crate) struct Worker<'r> {
     pub(super) quiet: Cell<bool>,
     budget: Cell<u32>,
     lifo_run: Cell<u32>,
+    /// The task that is polled, or was last, waited in the ring.
+    from_ring: Cell<bool>,
+    /// And has completed: see [`completed`](Worker::completed).
+    fan_in: Cell<bool>,
     until_injector: Cell<u32>,
     interval: Cell<u32>,
     poll_ns: Cell<f32>,
@@ -94,6 +98,8 @@ pub(crate) struct Worker<'r> {
     pub(super) roots: Cell<u32>,
     /// One of them was woken. (Without any, a late wake-up means nothing.)
     pub(super) root: Cell<bool>,
+    /// So many tasks of the ring are before it, and itself; or 0.
+    pub(super) before_root: Cell<usize>,
     /// How often it was woken for one of them while another member waited in the driver.
     pub(super) root_wakes: Cell<u32>,
     /// How often it was woken for one of them by another thread while it waited in the driver.
@@ -127,6 +133,8 @@ impl<'r> Worker<'r> {
             quiet: Cell::new(false),
             budget: Cell::new(BUDGET),
             lifo_run: Cell::new(0),
+            from_ring: Cell::new(false),
+            fan_in: Cell::new(false),
             until_injector: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
             interval: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
             poll_ns: Cell::new(0.0),
@@ -135,6 +143,7 @@ impl<'r> Worker<'r> {
             random: Cell::new(seed | 1),
             roots: Cell::new(0),
             root: Cell::new(false),
+            before_root: Cell::new(0),
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
             handed_over: Cell::new(false),
@@ -206,6 +215,7 @@ impl<'r> Worker<'r> {
             self.end_search();
         }
         self.count_poll();
+        self.fan_in.set(false);
         self.budget.set(self.budget.get().saturating_sub(1));
         task.run();
         if self.handed_over.get() { Step::Exit } else { Step::Continue }
@@ -252,6 +262,7 @@ impl<'r> Worker<'r> {
     /// The next task of this member's own queues.
     #[inline]
     fn next(&self) -> Option<NonNull<Header>> {
+        self.from_ring.set(true);
         let until = self.until_injector.get();
         if until == 0 {
             self.until_injector.set(self.interval.get());
@@ -273,6 +284,7 @@ impl<'r> Worker<'r> {
             let run = self.lifo_run.get();
             if run < LIFO_RUN {
                 self.lifo_run.set(run + 1);
+                self.from_ring.set(false);
                 self.flush_yielded();
                 self.slot.metrics.lifo_hits.add(1);
                 return Some(task);
@@ -431,6 +443,7 @@ impl<'r> Worker<'r> {
     }
 
     /// Something was found: the last searcher makes sure that somebody looks for the rest.
+    #[inline]
     pub(super) fn end_search(&self) {
         if self.searching.replace(false) && self.shared.idle.end_search() {
             self.pass_on();
@@ -478,12 +491,31 @@ impl<'r> Worker<'r> {
 
     // ---- Becoming runnable, on this thread
 
+    /// The task that is polled has completed; who waits for it is woken next.
+    ///
+    /// A task that waited in the ring is one of several: who waits for it goes behind them, and so
+    /// finds all of them done when it runs, instead of being polled for each. (A task from the LIFO
+    /// slot is probably the only one, and who waits for it goes on at once.)
+    #[inline]
+    pub(super) fn completed(&self) {
+        self.fan_in.set(self.from_ring.get());
+    }
+
+    /// How many tasks of the ring who waits for the last task goes behind.
+    #[inline]
+    pub(super) fn fan_in_behind(&self) -> usize {
+        if self.fan_in.get() { self.slot.ring.len() } else { 0 }
+    }
+
     /// A task became runnable: it runs next.
     #[inline]
     pub(crate) fn schedule_local(&self, task: Notified) {
         let task = task.into_raw();
         if !self.shared.config.lifo || self.quiet.get() {
             return self.schedule_back(task);
+        }
+        if self.fan_in_behind() > 0 {
+            return self.schedule_in_ring(task);
         }
         match self.slot.lifo.push(task) {
             None => {
@@ -492,15 +524,19 @@ impl<'r> Worker<'r> {
                     self.shared.notify();
                 }
             }
-            Some(evicted) => {
-                // SAFETY: the task is in no queue: this member has its `Notified`.
-                let kind = unsafe { evicted.as_ref() }.type_key();
-                self.push(evicted);
-                let summary = self.shared.idle.load();
-                if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind)) {
-                    self.shared.notify();
-                }
-            }
+            Some(evicted) => self.schedule_in_ring(evicted),
+        }
+    }
+
+    /// To the back of the ring; wakes somebody who could take it, if that is worth while.
+    #[inline]
+    fn schedule_in_ring(&self, task: NonNull<Header>) {
+        // SAFETY: the task is in no queue: this member has its `Notified`.
+        let kind = unsafe { task.as_ref() }.type_key();
+        self.push(task);
+        let summary = self.shared.idle.load();
+        if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind)) {
+            self.shared.notify();
         }
     }
 
