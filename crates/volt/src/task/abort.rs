@@ -39,6 +39,7 @@ impl RefUnwindSafe for AbortHandle {}
 impl AbortHandle {
     /// # Safety
     /// The caller owns a reference to the task, which becomes the handle's.
+    #[inline]
     pub(super) unsafe fn new(task: Option<NonNull<Header>>, id: Id) -> Self {
         Self { task, id }
     }
@@ -77,6 +78,7 @@ impl Clone for AbortHandle {
 }
 
 impl Drop for AbortHandle {
+    #[inline]
     fn drop(&mut self) {
         if let Some(task) = self.task {
             // SAFETY: the handle's reference goes away.

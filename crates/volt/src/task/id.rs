@@ -120,5 +120,7 @@ pub(super) fn while_polled<R>(task: NonNull<Header>, poll: impl FnOnce() -> R) -
 #[inline]
 pub(super) fn wake_polled(task: NonNull<Header>) -> bool {
     let woken = task.addr().get() | WOKEN;
-    POLLED.try_with(|polled| polled.get() | WOKEN == woken && polled.replace(woken) != 0) == Ok(true)
+    POLLED
+        .try_with(|polled| polled.get() | WOKEN == woken && polled.replace(woken) != 0)
+        .unwrap_or(false)
 }

@@ -209,18 +209,18 @@ impl<T> JoinHandle<T> {
         Some(unsafe { result.assume_init() })
     }
 
-    /// Has `waker` woken when the task completes, or returns it if it already has. Only for a
-    /// handle that was not polled.
+    /// Has `waker` woken when the task completes, or returns it if it already has. Makes an
+    /// [`AbortHandle`] by the same operation. Only for a handle that was not polled.
     #[inline]
-    pub(super) fn register_first(&mut self, waker: Waker) -> Result<(), Waker> {
+    pub(super) fn register_first(&mut self, waker: Waker) -> (AbortHandle, Option<Waker>) {
         let header = self.header().expect("the output was not taken");
         // SAFETY: JOIN_WAKER was never set: the place is the handle's.
         header.join_waker.with_mut(|place| unsafe { (*place).write(waker) });
-        if header.state.set_join_waker() {
-            return Ok(());
-        }
+        let registered = header.state.set_join_waker_and_ref();
         // SAFETY: JOIN_WAKER is not set: the runner has left the waker to us.
-        Err(unsafe { header.take_join_waker() })
+        let unused = (!registered).then(|| unsafe { header.take_join_waker() });
+        // SAFETY: the reference was just added.
+        (unsafe { AbortHandle::new(self.task, self.id) }, unused)
     }
 
     /// Has `waker` woken when the task completes. False if it already has.

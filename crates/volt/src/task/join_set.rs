@@ -132,9 +132,7 @@ impl<T: 'static> JoinSet<T> {
 
     /// Adds a task.
     pub(crate) fn insert(&mut self, handle: JoinHandle<T>) -> AbortHandle {
-        let abort = handle.abort_handle();
-        self.tasks.insert(handle);
-        abort
+        self.tasks.insert(handle)
     }
 
     /// Waits for one of the tasks. `None` if the set is empty.

@@ -32,6 +32,7 @@
 //! | Transition           | not COMPLETE                               | COMPLETE                    |
 //! |----------------------|--------------------------------------------|-----------------------------|
 //! | `set_join_waker`     | + JOIN_WAKER                               | refused                     |
+//! | `set_join_waker_and_ref` | + JOIN_WAKER, +1                       | +1                          |
 //! | `unset_join_waker`   | - JOIN_WAKER: the slot is the handle's     | refused: the runner's       |
 //! | `drop_join_handle`   | - JOIN_INTEREST, - JOIN_WAKER; -1 if there was no waker | same: the output is the handle's |
 //!
@@ -42,7 +43,7 @@
 //! | [TK1] | `State::update` (`wake_by_ref`, `wake_by_val`, `abort`) | `State::to_running` | what the waker did before | `task::model::wake_while_running_is_seen`, `task::model::wake_of_a_kept_task_is_seen` |
 //! | [TK2] | `State::update` (`to_idle`)  | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
 //! | [TK3] | `State::update` (`complete`) | `State::load` | the output | `task::model::join_waker_change_against_completion` |
-//! | [TK4] | `State::update` (`set_join_waker`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
+//! | [TK4] | `State::update` (`set_join_waker`, `set_join_waker_and_ref`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
 //! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::complete`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
 //! | [TK6] | `State::update` (`to_idle`)  | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
 //!
@@ -306,6 +307,17 @@ impl State {
                 debug_assert!(!state.has(JOIN_WAKER), "{state:?}");
                 (true, Some(state.with(JOIN_WAKER)))
             }
+        })
+    }
+
+    /// As [`set_join_waker`](Self::set_join_waker), and one more reference, in either case.
+    #[inline]
+    pub(super) fn set_join_waker_and_ref(&self) -> bool {
+        self.update(|state| {
+            debug_assert!(state.has(JOIN_INTEREST) && !state.has(JOIN_WAKER), "{state:?}");
+            let complete = state.has(COMPLETE);
+            let next = if complete { state } else { state.with(JOIN_WAKER) };
+            (!complete, Some(next.plus_ref()))
         })
     }
 

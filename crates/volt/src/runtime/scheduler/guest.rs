@@ -198,11 +198,7 @@ impl Worker<'_> {
         true
     }
 
-    fn run_until_woken<T>(
-        &self,
-        poll: &mut impl FnMut() -> Option<T>,
-        queues: bool,
-    ) -> Option<T> {
+    fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>, queues: bool) -> Option<T> {
         loop {
             if self.is_running() && self.is_roots_turn(queues) {
                 self.end_search();

@@ -54,6 +54,13 @@ impl<T> Lifo<T> {
         NonNull::new(self.0.swap(ptr::null_mut(), AcqRel))
     }
 
+    /// True if there seems to be a task.
+    #[inline]
+    pub(crate) fn is_taken(&self) -> bool {
+        // ORD relaxed: a hint.
+        !self.0.load(Relaxed).is_null()
+    }
+
     /// True if nothing is there; in the total order with the members' state.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -268,7 +268,7 @@ impl Shared {
         match worker {
             Some(worker) => {
                 worker.slot.metrics.spawned.add(1);
-                worker.schedule_local(task);
+                worker.schedule_spawned(task);
             }
             None => {
                 self.spawned_outside.add_shared(1);

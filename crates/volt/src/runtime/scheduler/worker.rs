@@ -507,6 +507,16 @@ impl<'r> Worker<'r> {
         if self.fan_in.get() { self.slot.ring.len() } else { 0 }
     }
 
+    /// A task was spawned: it runs next, unless another one does. (What was spawned first is mostly
+    /// awaited first, so it keeps the LIFO slot.)
+    #[inline]
+    pub(crate) fn schedule_spawned(&self, task: Notified) {
+        if self.shared.config.lifo && !self.quiet.get() && self.slot.lifo.is_taken() {
+            return self.schedule_in_ring(task.into_raw());
+        }
+        self.schedule_local(task);
+    }
+
     /// A task became runnable: it runs next.
     #[inline]
     pub(crate) fn schedule_local(&self, task: Notified) {

@@ -18,31 +18,39 @@
 //!
 //! Invariants:
 //! 1. A waker of the set exists once for each running entry; it is woken or dropped, never cloned.
-//!    It holds a strong count of the `Shared`.
-//! 2. An entry is pushed at most once between two times that it is free. `next` belongs to the
-//!    pusher until the push, and then to the set.
-//! 3. Everything in `Shared` but `completed` and `waiter` belongs to the set.
+//!    It holds a count of the `Shared`.
+//! 2. An entry is pushed at most once between two times that it is free. `next` and `counted` belong
+//!    to the pusher until the push, and then to the set.
+//! 3. Everything in `Shared` but `completed`, `waiter` and `counts` belongs to the set.
+//! 4. `counts` is the number of wakers, of entries in the stack that are `counted`, of the set's spare
+//!    counts, and 1 for the set. Whoever takes it to 0 frees the `Shared`.
+//! 5. Once the set has gone the stack is closed: a pusher that finds it so gives its count back.
 //!
 //! | Edge  | Release side  | Acquire side   | Carries            | Model |
 //! |-------|---------------|----------------|--------------------|-------|
 //! | [JS1] | `Shared::push` | `Shared::take` | the links          | `task::join_set::model::each_task_is_joined_once` |
+//! | [JS2] | `Shared::give_back` | `Shared::give_back` | every access before the memory is freed | `task::join_set::model::drop_against_completion` |
 //!
 //! Progress: whoever pushes on the empty stack wakes the set. The set registers its waker before it
 //! looks at the stack for the last time. Whoever pushes on others leaves the wake-up to the first.
 //!
-//! Cost: per task 1 read-modify-write for the push, 2 for the count; a wake-up per batch.
+//! Cost: per task 1 read-modify-write, for the push: its waker's count comes from a stock that the
+//! set takes at once, and goes back there with the entry. Per batch a wake-up and 1 for its count.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use volt_sync::internal::WaiterSlot;
-use volt_sync::internal::primitive::{Arc, AtomicPtr, UnsafeCell};
+use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize, UnsafeCell, fence};
 
-use crate::task::JoinHandle;
+use crate::task::{AbortHandle, JoinHandle};
 
 /// The number of entries in the first chunk; each further one has twice as many.
 const FIRST_CHUNK: usize = if cfg!(volt_loom) { 1 } else { 8 };
+
+/// Counts that the set takes at once.
+const STOCK: usize = if cfg!(volt_loom) { 1 } else { 1024 };
 
 /// The set gives its chunks back when it runs empty and has more entries than this.
 const KEEP: usize = 512;
@@ -50,6 +58,7 @@ const KEEP: usize = 512;
 /// What the set and the wakers of its tasks share.
 pub(super) struct Shared<T> {
     completed: AtomicPtr<Entry<T>>,
+    counts: AtomicUsize,
     pub(super) waiter: WaiterSlot,
     /// The set's own (invariant 3).
     chunks: UnsafeCell<Vec<(NonNull<Entry<T>>, usize)>>,
@@ -57,16 +66,20 @@ pub(super) struct Shared<T> {
 
 /// A task of the set, or a place for one.
 pub(super) struct Entry<T> {
-    shared: *const Shared<T>,
+    shared: NonNull<Shared<T>>,
     /// The next one in the list or stack that the entry is in.
     next: UnsafeCell<*mut Entry<T>>,
+    /// In the stack: its waker's count came with it.
+    counted: UnsafeCell<bool>,
     /// The set's own (invariant 3).
     handle: UnsafeCell<Option<JoinHandle<T>>>,
 }
 
 /// The set's side: entries and lists. Everything but `shared` is reached through `&mut` only.
 pub(super) struct Completions<T> {
-    shared: Option<Arc<Shared<T>>>,
+    /// With a count, and `spare` more.
+    shared: Option<NonNull<Shared<T>>>,
+    spare: usize,
     free: *mut Entry<T>,
     /// Completed ones, the first to complete first.
     ready: *mut Entry<T>,
@@ -82,7 +95,19 @@ unsafe impl<T: Send> Sync for Completions<T> {}
 
 impl<T> Completions<T> {
     pub(super) const fn new() -> Self {
-        Self { shared: None, free: ptr::null_mut(), ready: ptr::null_mut(), len: 0, capacity: 0 }
+        Self {
+            shared: None,
+            spare: 0,
+            free: ptr::null_mut(),
+            ready: ptr::null_mut(),
+            len: 0,
+            capacity: 0,
+        }
+    }
+
+    fn shared(&self) -> Option<&Shared<T>> {
+        // SAFETY: alive by the set's count.
+        self.shared.map(|shared| unsafe { shared.as_ref() })
     }
 
     /// How many tasks have not been joined.
@@ -92,18 +117,25 @@ impl<T> Completions<T> {
 
     /// Where the set registers its waker, if it has tasks.
     pub(super) fn waiter(&self) -> Option<&WaiterSlot> {
-        self.shared.as_deref().map(|shared| &shared.waiter)
+        self.shared().map(|shared| &shared.waiter)
     }
 
     /// Adds a task.
-    pub(super) fn insert(&mut self, mut handle: JoinHandle<T>) {
+    #[inline]
+    pub(super) fn insert(&mut self, mut handle: JoinHandle<T>) -> AbortHandle {
         let entry = self.allocate();
         // SAFETY: the entry is alive as long as the set.
         let place = unsafe { &*entry };
+        // A count for the waker.
+        if self.spare == 0 {
+            self.spare = self.shared().map_or(0, Shared::stock_up);
+        }
+        self.spare -= 1;
         // SAFETY: the entry is free and stays at its address as long as `shared` lives, of which
-        // the waker gets a strong count.
+        // the waker gets the count.
         let waker = unsafe { Entry::waker(entry) };
-        if let Err(waker) = handle.register_first(waker) {
+        let (abort, unused) = handle.register_first(waker);
+        if let Some(waker) = unused {
             // It has completed already.
             drop(waker);
             // SAFETY: the entry has no waker: its link is the set's.
@@ -113,12 +145,16 @@ impl<T> Completions<T> {
         // SAFETY: the handle is the set's, and `&mut self` makes this the only access.
         place.handle.with_mut(|slot| unsafe { *slot = Some(handle) });
         self.len += 1;
+        abort
     }
 
     /// Takes a task that has completed.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<JoinHandle<T>> {
         if self.ready.is_null() {
-            self.ready = self.shared.as_deref()?.take();
+            let (ready, counted) = self.shared()?.take(ptr::null_mut());
+            self.ready = ready;
+            self.spare += counted;
         }
         let entry = self.ready;
         // SAFETY: null, or an entry of the set.
@@ -132,7 +168,7 @@ impl<T> Completions<T> {
         self.free = entry;
         self.len -= 1;
         if self.len == 0 && self.capacity > KEEP {
-            *self = Self::new();
+            drop(std::mem::replace(self, Self::new()));
         }
         debug_assert!(handle.is_some(), "a completed entry has a handle");
         handle
@@ -156,13 +192,13 @@ impl<T> Completions<T> {
             // SAFETY: the handle is the set's, which is `old` now.
             let handle = entry.handle.with_mut(|slot| unsafe { (*slot).take() });
             // This takes the waker back, or leaves it to the task that has just completed, which
-            // may push the entry still: it has a strong count.
+            // may push the entry still: it has a count.
             drop(handle);
         });
     }
 
     fn entries(&self, mut f: impl FnMut(&Entry<T>)) {
-        let Some(shared) = self.shared.as_deref() else { return };
+        let Some(shared) = self.shared() else { return };
         // SAFETY: invariant 3; `allocate`, which changes it, needs `&mut self`.
         let chunks = shared.chunks.with(|chunks| unsafe { &*chunks });
         for &(first, len) in chunks {
@@ -191,13 +227,16 @@ impl<T> Completions<T> {
 
     #[cold]
     fn grow(&mut self) {
-        let shared = self.shared.get_or_insert_with(|| Arc::new(Shared::new()));
+        let address =
+            *self.shared.get_or_insert_with(|| NonNull::from(Box::leak(Box::new(Shared::new()))));
+        // SAFETY: alive by the set's count.
+        let shared = unsafe { address.as_ref() };
         let len = self.capacity.max(FIRST_CHUNK);
-        let address: *const Shared<T> = Arc::as_ptr(shared);
         let chunk: Box<[Entry<T>]> = (0..len)
             .map(|_| Entry {
                 shared: address,
                 next: UnsafeCell::new(ptr::null_mut()),
+                counted: UnsafeCell::new(false),
                 handle: UnsafeCell::new(None),
             })
             .collect();
@@ -222,56 +261,112 @@ impl<T> Drop for Completions<T> {
         if self.len > 0 {
             self.clear();
         }
+        let Some(shared) = self.shared else { return };
+        // SAFETY: alive by the set's count.
+        let (_, counted) = unsafe { shared.as_ref() }.take(Shared::CLOSED);
+        // SAFETY: the set's counts, and those that came with the entries of the stack.
+        unsafe { Shared::give_back(shared, 1 + self.spare + counted) };
     }
 }
 
 impl<T> Shared<T> {
+    /// The stack once the set has gone. Never looked into.
+    const CLOSED: *mut Entry<T> = ptr::dangling_mut();
+
+    /// With one count, for the set.
     fn new() -> Self {
         Self {
             completed: AtomicPtr::new(ptr::null_mut()),
+            counts: AtomicUsize::new(1),
             waiter: WaiterSlot::new(),
             chunks: UnsafeCell::new(Vec::new()),
         }
     }
 
-    /// Pushes an entry whose task has completed. True if the stack was empty.
+    /// Adds some counts, for the set.
+    #[cold]
+    fn stock_up(&self) -> usize {
+        // ORD relaxed: the caller has a count; giving more carries nothing.
+        self.counts.fetch_add(STOCK, Relaxed);
+        STOCK
+    }
+
+    /// Gives counts back; frees the `Shared` if they were the last.
+    ///
+    /// # Safety
+    /// The caller has that many counts, and uses the `Shared` no more.
+    unsafe fn give_back(this: NonNull<Self>, counts: usize) {
+        // SAFETY: alive by the counts.
+        let shared = unsafe { this.as_ref() };
+        // ORD[JS2] release: what was done with these counts.
+        if shared.counts.fetch_sub(counts, Release) == counts {
+            // ORD[JS2] acquire: what was done with all others.
+            fence(Acquire);
+            // SAFETY: leaked by `grow`; nobody else has a count.
+            drop(unsafe { Box::from_raw(this.as_ptr()) });
+        }
+    }
+
+    /// Pushes an entry whose task has completed; its waker's count goes with it if it is not the
+    /// first in the stack. If it is, or the stack is closed, the count stays the caller's.
     ///
     /// # Safety
     /// The entry is one of this set's, and the caller has used up its waker.
-    unsafe fn push(&self, entry: *mut Entry<T>) -> bool {
+    #[inline]
+    unsafe fn push(&self, entry: *mut Entry<T>) -> Pushed {
         // SAFETY: alive as long as `self`.
         let place = unsafe { &*entry };
         // ORD relaxed: only the operand of the exchange.
         let mut head = self.completed.load(Relaxed);
         loop {
+            if head == Self::CLOSED {
+                return Pushed::Closed;
+            }
             // SAFETY: the link is the pusher's until the push (invariant 2).
             place.next.with_mut(|next| unsafe { *next = head });
+            // SAFETY: the same.
+            place.counted.with_mut(|counted| unsafe { *counted = !head.is_null() });
             // ORD[JS1] release: publishes the link.
             match self.completed.compare_exchange_weak(head, entry, Release, Relaxed) {
-                Ok(_) => return head.is_null(),
+                Ok(_) if head.is_null() => return Pushed::First,
+                Ok(_) => return Pushed::Behind,
                 Err(now) => head = now,
             }
         }
     }
 
-    /// Takes all that has completed, in the order in which it did. Only for the set.
-    fn take(&self) -> *mut Entry<T> {
+    /// Takes all that has completed, in the order in which it did, and leaves `end`, null or
+    /// `CLOSED`. The second value: how many of the entries are counted. Only for the set.
+    fn take(&self, end: *mut Entry<T>) -> (*mut Entry<T>, usize) {
         // ORD relaxed: null means that there is nothing, or that the pusher will wake us.
-        if self.completed.load(Relaxed).is_null() {
-            return ptr::null_mut();
+        if self.completed.load(Relaxed) == end {
+            return (ptr::null_mut(), 0);
         }
         // ORD[JS1] acquire: the links.
-        let mut entry = self.completed.swap(ptr::null_mut(), Acquire);
-        let mut reversed = ptr::null_mut();
+        let mut entry = self.completed.swap(end, Acquire);
+        let (mut reversed, mut counts) = (ptr::null_mut(), 0);
         // SAFETY: null, or an entry of the set, alive as long as `self`.
         while let Some(place) = unsafe { entry.as_ref() } {
+            // SAFETY: it was pushed: this is the set's.
+            counts += usize::from(place.counted.with(|counted| unsafe { *counted }));
             // SAFETY: it was pushed: its link is the set's.
             let next =
                 place.next.with_mut(|link| unsafe { std::mem::replace(&mut *link, reversed) });
             reversed = std::mem::replace(&mut entry, next);
         }
-        reversed
+        (reversed, counts)
     }
+}
+
+/// What a push did.
+#[must_use]
+enum Pushed {
+    /// Nothing: the set has gone.
+    Closed,
+    /// The stack was empty.
+    First,
+    /// It was not. The `Shared` must not be used any more.
+    Behind,
 }
 
 impl<T> Drop for Shared<T> {
@@ -291,25 +386,11 @@ impl<T> Entry<T> {
     /// The waker that pushes the entry.
     ///
     /// # Safety
-    /// `entry` is free, and its `Shared` alive.
+    /// `entry` is free. The caller gives a count of its `Shared` away.
+    #[inline]
     unsafe fn waker(entry: *mut Self) -> Waker {
-        // SAFETY: an entry lives as long as its `Shared`.
-        let shared = unsafe { (*entry).shared };
-        // SAFETY: alive; the pointer is an `Arc`'s.
-        unsafe { Arc::increment_strong_count(shared) };
-        // SAFETY: the functions take the entry's address, which the count just added keeps alive.
+        // SAFETY: the functions take the entry's address, which the count keeps alive.
         unsafe { Waker::new(entry.cast_const().cast(), &Self::VTABLE) }
-    }
-
-    /// The strong count that a waker holds.
-    ///
-    /// # Safety
-    /// The caller has the waker of this entry, and gives it up.
-    unsafe fn shared(entry: *mut Self) -> Arc<Shared<T>> {
-        // SAFETY: the waker's count keeps the entry alive.
-        let shared = unsafe { (*entry).shared };
-        // SAFETY: the count was added by `waker`, and is taken once.
-        unsafe { Arc::from_raw(shared) }
     }
 
     unsafe fn clone(_entry: *const ()) -> RawWaker {
@@ -323,16 +404,25 @@ impl<T> Entry<T> {
 
     unsafe fn wake(entry: *const ()) {
         let entry = entry.cast_mut().cast::<Self>();
-        // SAFETY: the waker's data; it is used up here.
-        let shared = unsafe { Self::shared(entry) };
+        // SAFETY: the waker's count keeps the entry alive.
+        let address = unsafe { (*entry).shared };
+        // SAFETY: and the `Shared`; after the push this is used if the count is still ours.
+        let shared = unsafe { address.as_ref() };
         // SAFETY: the entry is of this set, and its waker is used up here.
-        if unsafe { shared.push(entry) } {
-            shared.waiter.wake();
+        match unsafe { shared.push(entry) } {
+            Pushed::Behind => return,
+            Pushed::First => drop(shared.waiter.wake()),
+            Pushed::Closed => {}
         }
+        // SAFETY: the waker's count.
+        unsafe { Shared::give_back(address, 1) };
     }
 
     unsafe fn drop(entry: *const ()) {
-        // SAFETY: the waker's data; it is dropped here.
-        drop(unsafe { Self::shared(entry.cast_mut().cast()) });
+        let entry = entry.cast_mut().cast::<Self>();
+        // SAFETY: the waker's count keeps the entry alive.
+        let address = unsafe { (*entry).shared };
+        // SAFETY: that count, as the waker is dropped here.
+        unsafe { Shared::give_back(address, 1) };
     }
 }
