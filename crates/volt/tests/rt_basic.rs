@@ -1,6 +1,7 @@
 //! The runtime's basic promises, on both flavours and with different numbers of workers.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -49,6 +50,37 @@ fn many_tasks_all_complete() {
         assert_eq!(done.load(Ordering::Relaxed), tasks);
         assert_eq!(rt.metrics().num_alive_tasks(), 0);
     }
+}
+
+/// Awaits 100 tasks in turn; how often that is polled.
+async fn polls_for_100_joins() -> usize {
+    let mut joins: Vec<_> = (0..100).map(|n| volt::spawn(async move { n })).collect();
+    let mut all = std::pin::pin!(async {
+        for (n, join) in joins.drain(..).enumerate() {
+            assert_eq!(join.await.unwrap(), n);
+        }
+    });
+    let mut polls = 0;
+    std::future::poll_fn(|cx| {
+        polls += 1;
+        all.as_mut().poll(cx)
+    })
+    .await;
+    polls
+}
+
+#[test]
+fn joiner_of_several_is_polled_once() {
+    let current = Builder::new_current_thread().build().unwrap();
+    let polls = current.block_on(polls_for_100_joins());
+    assert!(polls <= 3, "{polls} polls of the future of `block_on`");
+    let polls = current.block_on(async { volt::spawn(polls_for_100_joins()).await.unwrap() });
+    assert!(polls <= 3, "{polls} polls of a task");
+    // Other threads may take some of the tasks, and wake the joiner for each: not every time.
+    let multi = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let polls = (0..100).map(|_| multi.block_on(multi.spawn(polls_for_100_joins())).unwrap());
+    let polls = polls.min().unwrap();
+    assert!(polls <= 4, "{polls} polls of a task on a worker");
 }
 
 #[test]

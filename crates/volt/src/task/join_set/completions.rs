@@ -324,7 +324,7 @@ impl<T> Shared<T> {
             }
             // SAFETY: the link is the pusher's until the push (invariant 2).
             place.next.with_mut(|next| unsafe { *next = head });
-            // SAFETY: the same.
+            // SAFETY: so is this (invariant 2).
             place.counted.with_mut(|counted| unsafe { *counted = !head.is_null() });
             // ORD[JS1] release: publishes the link.
             match self.completed.compare_exchange_weak(head, entry, Release, Relaxed) {
