@@ -73,6 +73,7 @@ pub mod futures {
 
 pub(crate) use cell::unowned;
 pub(crate) use header::Header;
+pub(crate) use id::batch;
 pub(crate) use notified::{Notified, Schedule};
 pub(crate) use owned::OwnedTasks;
 pub(crate) use queue::TaskQueue;

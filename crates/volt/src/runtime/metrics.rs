@@ -125,7 +125,7 @@ impl RuntimeMetrics {
 
     /// Tasks ever spawned.
     pub fn spawned_tasks_count(&self) -> u64 {
-        self.sum(|slot| &slot.spawned).wrapping_add(self.shared.spawned_outside.get())
+        self.shared.spawned_tasks()
     }
 
     /// Tasks that were spawned or woken by threads that are no members.

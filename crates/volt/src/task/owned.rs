@@ -34,7 +34,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, UnsafeCell, spin};
+use volt_sync::internal::primitive::{AtomicBool, AtomicU64, AtomicUsize, UnsafeCell, spin};
 use volt_sync::internal::{CachePadded, LinkedList};
 
 use super::cell;
@@ -55,6 +55,8 @@ struct Shard {
     locked: AtomicBool,
     /// Written under the lock, read by anyone for statistics.
     len: AtomicUsize,
+    /// How many tasks were ever linked; written and read as `len`.
+    bound: AtomicU64,
     content: UnsafeCell<Content>,
 }
 
@@ -76,6 +78,7 @@ impl OwnedTasks {
             CachePadded::new(Shard {
                 locked: AtomicBool::new(false),
                 len: AtomicUsize::new(0),
+                bound: AtomicU64::new(0),
                 content: UnsafeCell::new(Content { tasks: LinkedList::new(), closed: false }),
             })
         };
@@ -120,6 +123,7 @@ impl OwnedTasks {
         // SAFETY: the task was just made; the reference of the list keeps it alive in it.
         unsafe { shard.tasks.push_back(task) };
         shard.add_len(1);
+        shard.count_bound();
         drop(shard);
         // SAFETY: the third reference, of a task that is kept.
         (join, Some(unsafe { Notified::from_raw(task) }))
@@ -189,6 +193,14 @@ impl OwnedTasks {
     }
 }
 
+impl OwnedTasks {
+    /// How many tasks were ever linked.
+    pub(crate) fn bound(&self) -> u64 {
+        // ORD relaxed: a statistic.
+        self.shards.iter().map(|shard| shard.bound.load(Relaxed)).fold(0, u64::wrapping_add)
+    }
+}
+
 impl Drop for OwnedTasks {
     fn drop(&mut self) {
         debug_assert!(std::thread::panicking() || self.is_empty(), "tasks outlive their scheduler");
@@ -235,6 +247,13 @@ impl Guard<'_> {
         let len = &self.0.len;
         // ORD relaxed: written under the lock only, and read as a statistic.
         len.store(len.load(Relaxed).wrapping_add_signed(by), Relaxed);
+    }
+
+    #[inline]
+    fn count_bound(&self) {
+        let bound = &self.0.bound;
+        // ORD relaxed: as `add_len`.
+        bound.store(bound.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Marks all tasks as cancelled; unlinks those that were idle, whose runner the caller is now,

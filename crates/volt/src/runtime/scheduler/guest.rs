@@ -178,7 +178,7 @@ impl Worker<'_> {
     #[inline]
     fn is_roots_turn(&self, queues: bool) -> bool {
         let before = if queues { self.before_root.get() } else { 0 };
-        if before > 1 && self.slot.ring.len() > 0 {
+        if before > 1 && !self.slot.ring.is_empty() {
             self.before_root.set(before - 1);
             return false;
         }

@@ -14,7 +14,7 @@
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
-//! | [IS1] | `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
+//! | [IS1] | `Injector::push_with`, `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
 //! Progress: a thread that is stopped inside the critical section holds up the others: at most 64
 //! pointer moves.
@@ -189,10 +189,22 @@ impl<T: Linked> Injector<T> {
     /// # Safety
     /// `node` is alive, and becomes the queue's alone.
     pub(crate) unsafe fn push(&self, node: NonNull<T>) {
-        let mut chain = Chain::new();
         // SAFETY: the same obligation.
-        unsafe { chain.push(node) };
-        self.push_batch(chain);
+        unsafe { self.push_with(node, || ()) };
+    }
+
+    /// As [`push`](Self::push); calls `count` under the lock.
+    ///
+    /// # Safety
+    /// As of `push`.
+    #[inline]
+    pub(crate) unsafe fn push_with(&self, node: NonNull<T>, count: impl FnOnce()) {
+        let mut list = self.lock();
+        count();
+        // SAFETY: the same obligation.
+        unsafe { list.push(node) };
+        // ORD[IS1] release: SeqCst, see `is_empty`.
+        self.len.store(list.len, SeqCst);
     }
 
     /// Appends a chain.

@@ -35,8 +35,10 @@ use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
 use crate::runtime::metrics::{Counter, SlotMetrics};
 use crate::runtime::slow_poll::SlowPolls;
-use crate::task::{Header, JoinHandle, Notified, OwnedTasks, Schedule};
+use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule};
 
+/// Shards of the owned list for tasks that threads spawn that are no members.
+const OUTSIDE_SHARDS: usize = if cfg!(volt_loom) { 1 } else { 4 };
 /// Places in a worker's ring.
 const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
 /// Places for the tasks that a worker fetched from the injector in one batch.
@@ -139,8 +141,8 @@ pub(crate) struct Shared {
     workers_left: AtomicUsize,
     pub(crate) threads: Arc<Threads>,
     pub(crate) blocking: Pool,
+    /// Written under the injector's lock.
     pub(crate) remote: Counter,
-    pub(crate) spawned_outside: Counter,
     pub(crate) slow_polls: Counter,
     pub(crate) driver_turns: Counter,
 }
@@ -186,7 +188,7 @@ impl Shared {
             quick: Quick::new(),
             untimed: Quick::new(),
             slow,
-            owned: OwnedTasks::new(members),
+            owned: OwnedTasks::new(members + OUTSIDE_SHARDS),
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
             driver_handle,
@@ -195,7 +197,6 @@ impl Shared {
             threads: Arc::new(Threads::new()),
             blocking,
             remote: Counter::new(),
-            spawned_outside: Counter::new(),
             slow_polls: Counter::new(),
             driver_turns: Counter::new(),
         });
@@ -256,7 +257,12 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let worker = context::worker_of(self);
-        let shard = worker.map_or(self.workers, |worker| worker.index);
+        // Threads that are no members take turns with the shards behind the members', so that they
+        // mostly lock another one than those who complete what they have spawned before.
+        let shard = worker.map_or_else(
+            || self.slots.len() + task::batch() % OUTSIDE_SHARDS,
+            |worker| worker.index,
+        );
         // SAFETY:
         // 1. The shutdown waits for the list; `release`, below, calls that of this list.
         // 2. The future is `Send`.
@@ -270,10 +276,8 @@ impl Shared {
                 worker.slot.metrics.spawned.add(1);
                 worker.schedule_spawned(task);
             }
-            None => {
-                self.spawned_outside.add_shared(1);
-                self.schedule_remote(task);
-            }
+            // The caller keeps the scheduler alive.
+            None => self.inject(task),
         }
         join
     }
@@ -296,14 +300,17 @@ impl Shared {
     /// Queues a task from a thread that is no member.
     #[cold]
     fn schedule_remote(&self, task: Notified) {
-        let alive = self.to_arc();
+        self.to_arc().inject(task);
+    }
+
+    /// Queues a task for whoever comes first. The caller keeps the scheduler alive by itself.
+    fn inject(&self, task: Notified) {
         // SAFETY: the `Notified` is given away.
-        unsafe { alive.injector.push(task.into_raw()) };
-        alive.remote.add_shared(1);
-        alive.notify();
-        if alive.is_current_thread() && alive.is_shut_down() {
+        unsafe { self.injector.push_with(task.into_raw(), || self.remote.add(1)) };
+        self.notify();
+        if self.is_current_thread() && self.is_shut_down() {
             // Whoever shut it down may not have waited for us.
-            alive.drain_to_the_last(Some(primitive::now()));
+            self.drain_to_the_last(Some(primitive::now()));
         }
     }
 
@@ -530,6 +537,11 @@ impl Shared {
     /// How many tasks have been spawned and are not complete.
     pub(crate) fn alive_tasks(&self) -> usize {
         self.owned.len()
+    }
+
+    /// How many tasks have ever been spawned.
+    pub(crate) fn spawned_tasks(&self) -> u64 {
+        self.owned.bound()
     }
 
     pub(crate) fn injector_len(&self) -> usize {
