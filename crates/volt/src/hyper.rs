@@ -55,6 +55,11 @@ pub struct VoltExecutor;
 
 impl VoltExecutor {
     /// The executor; it has no state.
+    ///
+    /// # Examples
+    /// ```
+    /// let executor = volt::hyper::VoltExecutor::new();
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self
@@ -167,16 +172,40 @@ impl<T> VoltIo<T> {
     }
 
     /// The wrapped stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::hyper::VoltIo;
+    /// let (near, _far) = volt::io::duplex(64);
+    /// let mut io = VoltIo::new(near);
+    /// let stream = io.inner();
+    /// ```
     pub const fn inner(&self) -> &T {
         &self.0
     }
 
     /// The wrapped stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::hyper::VoltIo;
+    /// let (near, _far) = volt::io::duplex(64);
+    /// let mut io = VoltIo::new(near);
+    /// let stream = io.inner_mut();
+    /// ```
     pub const fn inner_mut(&mut self) -> &mut T {
         &mut self.0
     }
 
     /// Takes the stream out.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::hyper::VoltIo;
+    /// let (near, _far) = volt::io::duplex(64);
+    /// let mut io = VoltIo::new(near);
+    /// let stream = io.into_inner();
+    /// ```
     pub fn into_inner(self) -> T {
         self.0
     }

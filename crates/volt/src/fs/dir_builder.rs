@@ -26,18 +26,58 @@ pub struct DirBuilder {
 
 impl DirBuilder {
     /// One directory, with the default permissions.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a/b");
+    /// let mut builder = volt::fs::DirBuilder::new();
+    /// builder.recursive(true).create(&path).await?;
+    /// assert!(path.is_dir());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Whether the directories above are made too; if so, one that exists is no error.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a/b");
+    /// let mut builder = volt::fs::DirBuilder::new();
+    /// builder.recursive(true).create(&path).await?;
+    /// assert!(path.is_dir());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn recursive(&mut self, recursive: bool) -> &mut Self {
         self.recursive = recursive;
         self
     }
 
     /// The permission bits.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a/b");
+    /// let mut builder = volt::fs::DirBuilder::new();
+    /// builder.recursive(true).mode(0o700).create(&path).await?;
+    /// use std::os::unix::fs::PermissionsExt;
+    /// assert_eq!(std::fs::metadata(&path)?.permissions().mode() & 0o777, 0o700);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(unix)]
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.mode = Some(mode);
@@ -48,6 +88,19 @@ impl DirBuilder {
     ///
     /// # Errors
     /// As [`std::fs::DirBuilder::create`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a/b");
+    /// let mut builder = volt::fs::DirBuilder::new();
+    /// builder.recursive(true).create(&path).await?;
+    /// assert!(path.is_dir());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref().to_owned();
         let mut builder = std::fs::DirBuilder::new();

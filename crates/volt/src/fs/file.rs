@@ -68,6 +68,22 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::create`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.flush().await?;
+    /// assert_eq!(volt::fs::read(&path).await?, b"hello");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         OpenOptions::new().write(true).create(true).truncate(true).open(path).await
     }
@@ -76,11 +92,35 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::create_new`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// let file = File::create_new(&path).await?;
+    /// assert!(File::create_new(&path).await.is_err());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn create_new<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         OpenOptions::new().read(true).write(true).create_new(true).open(path).await
     }
 
     /// Options to open a file with.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// let file = volt::fs::File::options().append(true).create(true).open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn options() -> OpenOptions {
         OpenOptions::new()
@@ -105,6 +145,22 @@ impl File {
     ///
     /// # Panics
     /// If the operation under way panicked, or its runtime was shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// let file: std::fs::File = file.into_std().await;
+    /// assert_eq!(file.metadata()?.len(), 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn into_std(mut self) -> StdFile {
         // The file is returned even if its position could not be moved back.
         let _ = poll_fn(|cx| self.operations.get_mut().poll_rewound(cx)).await;
@@ -115,6 +171,22 @@ impl File {
     ///
     /// # Errors
     /// This file.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.flush().await?;
+    /// assert!(file.try_into_std().is_ok());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn try_into_std(self) -> Result<StdFile, Self> {
         let Self { file, operations, max_buf_size } = self;
         let operations = operations.into_inner();
@@ -133,6 +205,24 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::try_clone`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// let mut other = file.try_clone().await?;
+    /// other.write_all(b" again").await?;
+    /// other.flush().await?;
+    /// assert_eq!(volt::fs::read(&path).await?, b"hello again");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.settle().await?;
         let file = self.file.clone();
@@ -145,6 +235,22 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::metadata`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.flush().await?;
+    /// assert_eq!(file.metadata().await?.len(), 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let file = self.file.clone();
         blocking(move || file.metadata()).await
@@ -154,6 +260,24 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::set_permissions`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// let mut permissions = file.metadata().await?.permissions();
+    /// permissions.set_readonly(true);
+    /// file.set_permissions(permissions).await?;
+    /// assert!(file.metadata().await?.permissions().readonly());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         let file = self.file.clone();
         blocking(move || file.set_permissions(permissions)).await
@@ -163,6 +287,22 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::set_len`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.set_len(2).await?;
+    /// assert_eq!(volt::fs::read(&path).await?, b"he");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
@@ -173,6 +313,21 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::sync_all`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.sync_all().await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn sync_all(&self) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
@@ -183,6 +338,21 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::sync_data`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.sync_data().await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn sync_data(&self) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
@@ -194,6 +364,25 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::set_times`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// use std::time::{Duration, SystemTime};
+    /// use volt::fs::FileTimes;
+    /// let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    /// file.set_times(FileTimes::new().set_accessed(then).set_modified(then)).await?;
+    /// assert_eq!(file.metadata().await?.modified()?, then);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
@@ -204,17 +393,66 @@ impl File {
     ///
     /// # Errors
     /// As `set_times`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// use std::time::{Duration, SystemTime};
+    /// let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    /// file.set_modified(then).await?;
+    /// assert_eq!(file.metadata().await?.modified()?, then);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn set_modified(&self, time: SystemTime) -> io::Result<()> {
         self.set_times(FileTimes::new().set_modified(time)).await
     }
 
     /// How many bytes one operation moves at most, and the buffer may hold; 2 MiB by default.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// file.set_max_buf_size(64 * 1024);
+    /// assert_eq!(file.max_buf_size(), 64 * 1024);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn set_max_buf_size(&mut self, bytes: usize) {
         self.max_buf_size = bytes;
         self.operations.get_mut().set_most_buffered(bytes);
     }
 
     /// What [`set_max_buf_size`](Self::set_max_buf_size) has set, or the default.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::File;
+    /// use volt::io::AsyncWriteExt;
+    /// let mut file = File::create(&path).await?;
+    /// file.write_all(b"hello").await?;
+    /// assert_eq!(file.max_buf_size(), 2 * 1024 * 1024);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn max_buf_size(&self) -> usize {
         self.max_buf_size

@@ -27,48 +27,163 @@ pub struct OpenOptions(std::fs::OpenOptions);
 
 impl OpenOptions {
     /// Nothing is allowed yet.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self(std::fs::OpenOptions::new())
     }
 
     /// Allows reading.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.read(true);
+    /// assert!(options.open(&path).await.is_err(), "there is none");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn read(&mut self, read: bool) -> &mut Self {
         self.0.read(read);
         self
     }
 
     /// Allows writing.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn write(&mut self, write: bool) -> &mut Self {
         self.0.write(write);
         self
     }
 
     /// Every write goes to the end.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.append(true).create(true);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn append(&mut self, append: bool) -> &mut Self {
         self.0.append(append);
         self
     }
 
     /// Empties a file that is there.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// volt::fs::write(&path, "old").await?;
+    /// options.write(true).truncate(true);
+    /// let file = options.open(&path).await?;
+    /// assert_eq!(file.metadata().await?.len(), 0);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn truncate(&mut self, truncate: bool) -> &mut Self {
         self.0.truncate(truncate);
         self
     }
 
     /// Makes a file if there is none.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn create(&mut self, create: bool) -> &mut Self {
         self.0.create(create);
         self
     }
 
     /// Makes a file, and fails if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create_new(true);
+    /// let file = options.open(&path).await?;
+    /// assert!(options.open(&path).await.is_err(), "there is one now");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn create_new(&mut self, create_new: bool) -> &mut Self {
         self.0.create_new(create_new);
         self
     }
 
     /// The permission bits of a file that is made.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true).mode(0o600);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(unix)]
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         std::os::unix::fs::OpenOptionsExt::mode(&mut self.0, mode);
@@ -76,6 +191,20 @@ impl OpenOptions {
     }
 
     /// Further flags for `open`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true).custom_flags(libc::O_NOFOLLOW);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(unix)]
     pub fn custom_flags(&mut self, flags: i32) -> &mut Self {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut self.0, flags);
@@ -86,6 +215,20 @@ impl OpenOptions {
     ///
     /// # Errors
     /// As [`std::fs::OpenOptions::open`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("file");
+    /// use volt::fs::OpenOptions;
+    /// let mut options = OpenOptions::new();
+    /// options.write(true).create(true);
+    /// let file = options.open(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (options, path) = (self.0.clone(), path.as_ref().to_owned());
         blocking(move || options.open(path)).await.map(File::from_std)

@@ -75,6 +75,21 @@ impl ReadDir {
     ///
     /// # Errors
     /// Of reading this entry; later ones may still be had.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// while let Some(entry) = entries.next_entry().await? {
+    ///     println!("{}", entry.path().display());
+    /// }
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         poll_fn(|cx| self.poll_next_entry(cx)).await
     }
@@ -83,6 +98,20 @@ impl ReadDir {
     ///
     /// # Errors
     /// As [`next_entry`](Self::next_entry).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = std::future::poll_fn(|cx| entries.poll_next_entry(cx)).await?;
+    /// assert!(entry.is_some());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
         loop {
             match &mut self.0 {
@@ -121,12 +150,40 @@ impl DirEntry {
     }
 
     /// The directory's path and the entry's name.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = entries.next_entry().await?.unwrap();
+    /// assert_eq!(entry.path(), path.join("file"));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.entry.path()
     }
 
     /// The entry's name.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = entries.next_entry().await?.unwrap();
+    /// assert_eq!(entry.file_name(), "file");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn file_name(&self) -> OsString {
         self.entry.file_name()
@@ -136,6 +193,20 @@ impl DirEntry {
     ///
     /// # Errors
     /// As [`std::fs::DirEntry::metadata`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = entries.next_entry().await?.unwrap();
+    /// assert_eq!(entry.metadata().await?.len(), 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let entry = self.entry.clone();
         blocking(move || entry.metadata()).await
@@ -145,6 +216,20 @@ impl DirEntry {
     ///
     /// # Errors
     /// As [`std::fs::DirEntry::file_type`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = entries.next_entry().await?.unwrap();
+    /// assert!(entry.file_type().await?.is_file());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn file_type(&self) -> io::Result<FileType> {
         if let Some(file_type) = self.file_type {
             return Ok(file_type);
@@ -154,6 +239,20 @@ impl DirEntry {
     }
 
     /// The inode number.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path();
+    /// volt::fs::write(path.join("file"), "hello").await?;
+    /// let mut entries = volt::fs::read_dir(path).await?;
+    /// let entry = entries.next_entry().await?.unwrap();
+    /// assert_ne!(entry.ino(), 0);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(unix)]
     #[must_use]
     pub fn ino(&self) -> u64 {

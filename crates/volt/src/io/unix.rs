@@ -1,18 +1,18 @@
 //! Readiness of any descriptor.
 
 mod guard;
+mod wait;
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::task::{Context, Poll, ready};
 
 use mio::unix::SourceFd;
 
 pub use self::guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
-use super::{Interest, Ready};
-use crate::reactor::{Direction, Event, Handle, Registration, Start};
+use super::Interest;
+use crate::reactor::{Handle, Registration, Start};
 
 /// A descriptor whose readiness a task can wait for: a pipe, a device, a foreign library's socket.
 ///
@@ -81,6 +81,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (socket, _other) = std::os::unix::net::UnixStream::pair()?;
+    /// socket.set_nonblocking(true)?;
+    /// let socket = AsyncFd::new(socket)?;
+    /// assert!(AsyncFd::new(tempfile::tempfile()?).is_err(), "a file is always ready");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn new(inner: T) -> io::Result<Self> {
         Self::with_interest(inner, Interest::READABLE | Interest::WRITABLE)
@@ -93,6 +106,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (socket, _other) = std::os::unix::net::UnixStream::pair()?;
+    /// socket.set_nonblocking(true)?;
+    /// let socket = AsyncFd::with_interest(socket, volt::io::Interest::WRITABLE)?;
+    /// drop(socket.writable().await?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn with_interest(inner: T, interest: Interest) -> io::Result<Self> {
         Self::try_with_interest(inner, interest).map_err(Into::into)
@@ -105,6 +131,17 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (file, error) = AsyncFd::try_new(tempfile::tempfile()?).unwrap_err().into_parts();
+    /// println!("{file:?}: {error}");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn try_new(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
         Self::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
@@ -117,6 +154,18 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (socket, _other) = std::os::unix::net::UnixStream::pair()?;
+    /// socket.set_nonblocking(true)?;
+    /// let socket = AsyncFd::try_with_interest(socket, volt::io::Interest::READABLE)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn try_with_interest(
         inner: T,
@@ -140,6 +189,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # Safety
     /// Tokio asks that `inner` return the same open descriptor for as long as this lives. Here that
     /// is no matter of safety, and there are safe methods; the signature is Tokio's.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (socket, _other) = std::os::unix::net::UnixStream::pair()?;
+    /// socket.set_nonblocking(true)?;
+    /// // SAFETY: the socket stays open, and the same, until it is dropped.
+    /// let socket = unsafe { AsyncFd::register(socket) }?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub unsafe fn register(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
         Self::try_new(inner)
@@ -155,6 +217,20 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Safety
     /// As [`register`](Self::register).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (socket, _other) = std::os::unix::net::UnixStream::pair()?;
+    /// socket.set_nonblocking(true)?;
+    /// use volt::io::Interest;
+    /// // SAFETY: the socket stays open, and the same, until it is dropped.
+    /// let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub unsafe fn register_with_interest(
         inner: T,
@@ -164,17 +240,56 @@ impl<T: AsRawFd> AsyncFd<T> {
     }
 
     /// The wrapped object.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let mut reader = AsyncFd::new(reader)?;
+    /// assert!(reader.get_ref().peer_addr()?.is_unnamed());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn get_ref(&self) -> &T {
         present(self.inner.as_ref())
     }
 
     /// The wrapped object.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let mut reader = AsyncFd::new(reader)?;
+    /// assert!(reader.get_mut().take_error()?.is_none());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         present(self.inner.as_mut())
     }
 
     /// Takes the object out of the reactor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let mut reader = AsyncFd::new(reader)?;
+    /// let reader: std::os::unix::net::UnixStream = reader.into_inner();
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn into_inner(mut self) -> T {
         self.deregister();
@@ -186,179 +301,6 @@ impl<T: AsRawFd> AsyncFd<T> {
             // An error means that the descriptor is gone, and its registration with it.
             let _ = self.registration.deregister(&mut SourceFd(&inner.as_raw_fd()));
         }
-    }
-
-    async fn find(&self, interest: Interest) -> io::Result<Option<(Event, Ready)>> {
-        let event = self.registration.ready(interest).await?;
-        Ok(Some((event, event.ready() & interest.mask())))
-    }
-
-    fn poll_find(
-        &self,
-        direction: Direction,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<Option<(Event, Ready)>>> {
-        let event = ready!(self.registration.poll_ready(direction, cx))?;
-        Poll::Ready(Ok(Some((event, event.ready() & direction.mask()))))
-    }
-
-    /// Waits until the descriptor is ready for some of `interest`, which should be among those that
-    /// it was registered for.
-    ///
-    /// # Errors
-    /// If the runtime has shut down.
-    ///
-    /// # Cancel safety
-    /// Safe: readiness stays until it is cleared.
-    pub async fn ready(&self, interest: Interest) -> io::Result<AsyncFdReadyGuard<'_, T>> {
-        let found = self.find(interest).await?;
-        Ok(AsyncFdReadyGuard { fd: self, found })
-    }
-
-    /// As [`ready`](Self::ready), with mutable access.
-    ///
-    /// # Errors
-    /// As `ready`.
-    pub async fn ready_mut(
-        &mut self,
-        interest: Interest,
-    ) -> io::Result<AsyncFdReadyMutGuard<'_, T>> {
-        let found = self.find(interest).await?;
-        Ok(AsyncFdReadyMutGuard { fd: self, found })
-    }
-
-    /// Waits until there is something to read, or the end.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn readable(&self) -> io::Result<AsyncFdReadyGuard<'_, T>> {
-        self.ready(Interest::READABLE).await
-    }
-
-    /// As [`readable`](Self::readable), with mutable access.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn readable_mut(&mut self) -> io::Result<AsyncFdReadyMutGuard<'_, T>> {
-        self.ready_mut(Interest::READABLE).await
-    }
-
-    /// Waits until there is room to write.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn writable(&self) -> io::Result<AsyncFdReadyGuard<'_, T>> {
-        self.ready(Interest::WRITABLE).await
-    }
-
-    /// As [`writable`](Self::writable), with mutable access.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub async fn writable_mut(&mut self) -> io::Result<AsyncFdReadyMutGuard<'_, T>> {
-        self.ready_mut(Interest::WRITABLE).await
-    }
-
-    /// [`readable`](Self::readable) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_read_ready(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<AsyncFdReadyGuard<'_, T>>> {
-        let found = ready!(self.poll_find(Direction::Read, cx))?;
-        Poll::Ready(Ok(AsyncFdReadyGuard { fd: self, found }))
-    }
-
-    /// As [`poll_read_ready`](Self::poll_read_ready), with mutable access.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_read_ready_mut(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<AsyncFdReadyMutGuard<'_, T>>> {
-        let found = ready!(self.poll_find(Direction::Read, cx))?;
-        Poll::Ready(Ok(AsyncFdReadyMutGuard { fd: self, found }))
-    }
-
-    /// [`writable`](Self::writable) for hand-written futures; the last task to poll is woken.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_write_ready(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<AsyncFdReadyGuard<'_, T>>> {
-        let found = ready!(self.poll_find(Direction::Write, cx))?;
-        Poll::Ready(Ok(AsyncFdReadyGuard { fd: self, found }))
-    }
-
-    /// As [`poll_write_ready`](Self::poll_write_ready), with mutable access.
-    ///
-    /// # Errors
-    /// As [`ready`](Self::ready).
-    pub fn poll_write_ready_mut(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<AsyncFdReadyMutGuard<'_, T>>> {
-        let found = ready!(self.poll_find(Direction::Write, cx))?;
-        Poll::Ready(Ok(AsyncFdReadyMutGuard { fd: self, found }))
-    }
-
-    /// Waits for `interest` and runs `io`, again as often as it returns `WouldBlock`.
-    ///
-    /// # Errors
-    /// Whatever else `io` returns, or if the runtime has shut down.
-    ///
-    /// # Cancel safety
-    /// Safe if `io` is: it never stops in the middle of a call.
-    pub async fn async_io<R>(
-        &self,
-        interest: Interest,
-        mut io: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.registration.async_io(interest, || io(self.get_ref())).await
-    }
-
-    /// As [`async_io`](Self::async_io), with mutable access.
-    ///
-    /// # Errors
-    /// As `async_io`.
-    pub async fn async_io_mut<R>(
-        &mut self,
-        interest: Interest,
-        mut io: impl FnMut(&mut T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        let inner = present(self.inner.as_mut());
-        self.registration.async_io(interest, || io(inner)).await
-    }
-
-    /// Runs `io` if the descriptor is ready for some of `interest`; a `WouldBlock` from it takes the
-    /// readiness back.
-    ///
-    /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if it is not; whatever `io` returns.
-    pub fn try_io<R>(
-        &self,
-        interest: Interest,
-        io: impl FnOnce(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        self.registration.try_io(interest, || io(self.get_ref()))
-    }
-
-    /// As [`try_io`](Self::try_io), with mutable access.
-    ///
-    /// # Errors
-    /// As `try_io`.
-    pub fn try_io_mut<R>(
-        &mut self,
-        interest: Interest,
-        io: impl FnOnce(&mut T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        let inner = present(self.inner.as_mut());
-        self.registration.try_io(interest, || io(inner))
     }
 }
 

@@ -64,6 +64,18 @@ impl Child {
     }
 
     /// The process id. `None` once its end was noticed: the number may be another's then.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("sleep").arg("60").spawn()?;
+    /// assert!(child.id().is_some());
+    /// child.kill().await?;
+    /// assert_eq!(child.id(), None);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         match &self.state {
@@ -76,6 +88,17 @@ impl Child {
     ///
     /// # Errors
     /// If its end was noticed before.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("sleep").arg("60").spawn()?;
+    /// child.start_kill()?;
+    /// assert!(!child.wait().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn start_kill(&mut self) -> io::Result<()> {
         match &mut self.state {
             State::Running { child, .. } => child.kill(),
@@ -90,6 +113,17 @@ impl Child {
     ///
     /// # Errors
     /// As [`start_kill`](Self::start_kill) and [`wait`](Self::wait).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("sleep").arg("60").spawn()?;
+    /// child.kill().await?;
+    /// assert!(child.try_wait()?.is_some());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn kill(&mut self) -> io::Result<()> {
         self.start_kill()?;
         self.wait().await.map(drop)
@@ -103,6 +137,16 @@ impl Child {
     ///
     /// # Errors
     /// If the status cannot be had, or the runtime shuts down.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("true").spawn()?;
+    /// assert!(child.wait().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
         poll_fn(|cx| self.poll_wait(cx)).await
@@ -122,6 +166,17 @@ impl Child {
     ///
     /// # Errors
     /// If the status cannot be had.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("sleep").arg("60").spawn()?;
+    /// assert_eq!(child.try_wait()?, None);
+    /// child.kill().await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         match &mut self.state {
             State::Running { child, .. } => {
@@ -140,6 +195,18 @@ impl Child {
     ///
     /// # Errors
     /// As [`wait`](Self::wait), or of reading.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use std::process::Stdio;
+    /// let mut command = volt::process::Command::new("echo");
+    /// let child = command.arg("hello").stdout(Stdio::piped()).spawn()?;
+    /// assert_eq!(child.wait_with_output().await?.stdout, b"hello\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn wait_with_output(mut self) -> io::Result<Output> {
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
         let (status, stdout, stderr) =

@@ -33,34 +33,90 @@ pub struct Command {
 
 impl Command {
     /// Runs `program`, looked up in `PATH` unless it is a path.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("true");
+    /// assert!(command.status().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         Self::from(StdCommand::new(program))
     }
 
     /// The command of the standard library.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// assert_eq!(command.as_std().get_program(), "echo");
+    /// ```
     #[must_use]
     pub fn as_std(&self) -> &StdCommand {
         &self.command
     }
 
     /// The command of the standard library.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// command.as_std_mut().arg("hello");
+    /// assert_eq!(command.as_std().get_args().count(), 1);
+    /// ```
     pub fn as_std_mut(&mut self) -> &mut StdCommand {
         &mut self.command
     }
 
     /// The command of the standard library.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// let command: std::process::Command = command.into_std();
+    /// ```
     #[must_use]
     pub fn into_std(self) -> StdCommand {
         self.command
     }
 
     /// Adds an argument.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// command.arg("hello");
+    /// assert_eq!(command.output().await?.stdout, b"hello\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn arg(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
         self.command.arg(arg);
         self
     }
 
     /// Adds arguments.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// command.args(["hello", "world"]);
+    /// assert_eq!(command.output().await?.stdout, b"hello world\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn args<I, S>(&mut self, args: I) -> &mut Self
     where
         I: IntoIterator<Item = S>,
@@ -71,12 +127,36 @@ impl Command {
     }
 
     /// Sets an environment variable.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("env");
+    /// command.env_clear().env("NAME", "value");
+    /// assert_eq!(command.output().await?.stdout, b"NAME=value\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn env(&mut self, key: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> &mut Self {
         self.command.env(key, value);
         self
     }
 
     /// Sets environment variables.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("env");
+    /// command.env_clear().envs([("NAME", "value")]);
+    /// assert_eq!(command.output().await?.stdout, b"NAME=value\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Self
     where
         I: IntoIterator<Item = (K, V)>,
@@ -88,42 +168,124 @@ impl Command {
     }
 
     /// Does not pass this environment variable on.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("env");
+    /// command.env_clear().env("NAME", "value").env_remove("NAME");
+    /// assert_eq!(command.output().await?.stdout, b"");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn env_remove(&mut self, key: impl AsRef<OsStr>) -> &mut Self {
         self.command.env_remove(key);
         self
     }
 
     /// Passes no environment variable on.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("env");
+    /// command.env_clear();
+    /// assert_eq!(command.output().await?.stdout, b"");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn env_clear(&mut self) -> &mut Self {
         self.command.env_clear();
         self
     }
 
     /// Where it runs.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("pwd");
+    /// command.current_dir("/");
+    /// assert_eq!(command.output().await?.stdout, b"/\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn current_dir(&mut self, folder: impl AsRef<Path>) -> &mut Self {
         self.command.current_dir(folder);
         self
     }
 
     /// Its standard input.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use std::process::Stdio;
+    /// let mut command = volt::process::Command::new("cat");
+    /// assert!(command.stdin(Stdio::null()).status().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn stdin(&mut self, config: impl Into<Stdio>) -> &mut Self {
         self.command.stdin(config);
         self
     }
 
     /// Its standard output.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// use std::process::Stdio;
+    /// command.arg("hello").stdout(Stdio::piped());
+    /// assert_eq!(command.spawn()?.wait_with_output().await?.stdout, b"hello\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn stdout(&mut self, config: impl Into<Stdio>) -> &mut Self {
         self.command.stdout(config);
         self
     }
 
     /// Its standard error.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use std::process::Stdio;
+    /// let mut command = volt::process::Command::new("sh");
+    /// command.args(["-c", "echo oops >&2"]).stderr(Stdio::piped());
+    /// assert_eq!(command.spawn()?.wait_with_output().await?.stderr, b"oops\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn stderr(&mut self, config: impl Into<Stdio>) -> &mut Self {
         self.command.stderr(config);
         self
     }
 
     /// Whether dropping the [`Child`] kills it. False by default.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("sleep");
+    /// let child = command.arg("60").kill_on_drop(true).spawn()?;
+    /// drop(child); // and with it the minute
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn kill_on_drop(&mut self, kill_on_drop: bool) -> &mut Self {
         self.kill_on_drop = kill_on_drop;
         self
@@ -143,24 +305,61 @@ impl Command {
     }
 
     /// The user under whom it runs.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn run() -> std::io::Result<()> {
+    /// let mut command = volt::process::Command::new("id");
+    /// command.uid(1000).gid(1000).status().await?; // as root only
+    /// # Ok(()) }
+    /// ```
     pub fn uid(&mut self, id: u32) -> &mut Self {
         self.command.uid(id);
         self
     }
 
     /// The group under which it runs.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn run() -> std::io::Result<()> {
+    /// let mut command = volt::process::Command::new("id");
+    /// command.uid(1000).gid(1000).status().await?; // as root only
+    /// # Ok(()) }
+    /// ```
     pub fn gid(&mut self, id: u32) -> &mut Self {
         self.command.gid(id);
         self
     }
 
     /// What it is told as its own name.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("sh");
+    /// command.arg0("another name").args(["-c", "echo $0"]);
+    /// assert_eq!(command.output().await?.stdout, b"another name\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn arg0(&mut self, arg: impl AsRef<OsStr>) -> &mut Self {
         self.command.arg0(arg);
         self
     }
 
     /// Its process group; 0 for one of its own.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("true");
+    /// assert!(command.process_group(0).status().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn process_group(&mut self, group: i32) -> &mut Self {
         self.command.process_group(group);
         self
@@ -171,6 +370,18 @@ impl Command {
     /// # Safety
     /// That of [`CommandExt::pre_exec`]: between `fork` and `exec` only async-signal-safe
     /// operations are allowed.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut command = volt::process::Command::new("true");
+    /// // SAFETY: the closure does nothing that the fork of a threaded process may not.
+    /// unsafe { command.pre_exec(|| Ok(())) };
+    /// assert!(command.status().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Self
     where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -187,6 +398,16 @@ impl Command {
     ///
     /// # Panics
     /// Outside a Volt runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let mut child = volt::process::Command::new("true").spawn()?;
+    /// assert!(child.wait().await?.success());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn spawn(&mut self) -> io::Result<Child> {
         exit::reap();
         Child::new(self.command.spawn()?, self.kill_on_drop)
@@ -199,6 +420,16 @@ impl Command {
     ///
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Child::wait`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let status = volt::process::Command::new("false").status().await?;
+    /// assert_eq!(status.code(), Some(1));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
         let child = self.spawn();
         async {
@@ -215,6 +446,17 @@ impl Command {
     ///
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`].
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::process::Command;
+    /// let mut command = Command::new("echo");
+    /// assert_eq!(command.arg("hello").output().await?.stdout, b"hello\n");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.spawn();

@@ -43,66 +43,132 @@ impl SignalKind {
     }
 
     /// SIGALRM: a timer set with `alarm` expired.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::alarm().as_raw_value(), libc::SIGALRM);
+    /// ```
     #[must_use]
     pub const fn alarm() -> Self {
         Self(libc::SIGALRM)
     }
 
     /// SIGCHLD: a child process changed its state.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::child().as_raw_value(), libc::SIGCHLD);
+    /// ```
     #[must_use]
     pub const fn child() -> Self {
         Self(libc::SIGCHLD)
     }
 
     /// SIGHUP: the terminal is gone; by habit, "read the configuration again".
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::hangup().as_raw_value(), libc::SIGHUP);
+    /// ```
     #[must_use]
     pub const fn hangup() -> Self {
         Self(libc::SIGHUP)
     }
 
     /// SIGINT: ctrl-c.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::interrupt().as_raw_value(), libc::SIGINT);
+    /// ```
     #[must_use]
     pub const fn interrupt() -> Self {
         Self(libc::SIGINT)
     }
 
     /// SIGIO: input or output is possible.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::io().as_raw_value(), libc::SIGIO);
+    /// ```
     #[must_use]
     pub const fn io() -> Self {
         Self(libc::SIGIO)
     }
 
     /// SIGPIPE: written to a pipe that nobody reads.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::pipe().as_raw_value(), libc::SIGPIPE);
+    /// ```
     #[must_use]
     pub const fn pipe() -> Self {
         Self(libc::SIGPIPE)
     }
 
     /// SIGQUIT: ctrl-backslash.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::quit().as_raw_value(), libc::SIGQUIT);
+    /// ```
     #[must_use]
     pub const fn quit() -> Self {
         Self(libc::SIGQUIT)
     }
 
     /// SIGTERM: a request to end.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::terminate().as_raw_value(), libc::SIGTERM);
+    /// ```
     #[must_use]
     pub const fn terminate() -> Self {
         Self(libc::SIGTERM)
     }
 
     /// SIGUSR1.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::user_defined1().as_raw_value(), libc::SIGUSR1);
+    /// ```
     #[must_use]
     pub const fn user_defined1() -> Self {
         Self(libc::SIGUSR1)
     }
 
     /// SIGUSR2.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::user_defined2().as_raw_value(), libc::SIGUSR2);
+    /// ```
     #[must_use]
     pub const fn user_defined2() -> Self {
         Self(libc::SIGUSR2)
     }
 
     /// SIGWINCH: the terminal's window changed its size.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::signal::unix::SignalKind;
+    /// assert_eq!(SignalKind::window_change().as_raw_value(), libc::SIGWINCH);
+    /// ```
     #[must_use]
     pub const fn window_change() -> Self {
         Self(libc::SIGWINCH)
@@ -175,11 +241,37 @@ impl Signal {
     /// Waits for the next arrival. Several that come before it is noticed count as one.
     ///
     /// Cancel safe. `None` when the runtime has shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::signal::unix::{SignalKind, signal};
+    /// let mut signals = signal(SignalKind::user_defined1())?;
+    /// # // SAFETY: it only sends this process a signal that is caught.
+    /// # unsafe { libc::raise(libc::SIGUSR1) };
+    /// assert_eq!(signals.recv().await, Some(()));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn recv(&mut self) -> Option<()> {
         self.next().await.ok()
     }
 
     /// As [`recv`](Self::recv).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::signal::unix::{SignalKind, signal};
+    /// let mut signals = signal(SignalKind::user_defined1())?;
+    /// # // SAFETY: it only sends this process a signal that is caught.
+    /// # unsafe { libc::raise(libc::SIGUSR1) };
+    /// assert_eq!(std::future::poll_fn(|cx| signals.poll_recv(cx)).await, Some(()));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.poll_next(cx).map(Result::ok)
     }

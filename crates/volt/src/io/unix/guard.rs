@@ -36,6 +36,22 @@ macro_rules! guard {
         impl<'a, T: AsRawFd> $type<'a, T> {
             /// Says that the descriptor is not ready any more, unless an event has come since. The
             /// closed states stay, since they do not end.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// guard.clear_ready();
+            /// assert!(guard.ready().is_empty());
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn clear_ready(&mut self) {
                 let closed = Ready::READ_CLOSED | Ready::WRITE_CLOSED;
                 if let Some((event, ready)) = self.found.take() {
@@ -45,6 +61,22 @@ macro_rules! guard {
 
             /// As [`clear_ready`](Self::clear_ready), but only for some kinds. May be called again
             /// for others.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// guard.clear_ready_matching(volt::io::Ready::READABLE);
+            /// assert!(guard.ready().is_empty());
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn clear_ready_matching(&mut self, ready: Ready) {
                 if let Some((event, left)) = &mut self.found {
                     self.fd.registration.clear(*event, *left & ready);
@@ -53,11 +85,41 @@ macro_rules! guard {
             }
 
             /// Says that the descriptor is still ready: the guard does nothing any more.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// guard.retain_ready();
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn retain_ready(&mut self) {
                 self.found = None;
             }
 
             /// What the descriptor is ready for.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// assert!(guard.ready().is_readable());
+            /// # Ok(()) })
+            /// # }
+            /// ```
             #[must_use]
             pub fn ready(&self) -> Ready {
                 self.found.map_or(Ready::EMPTY, |(_, ready)| ready)
@@ -67,6 +129,24 @@ macro_rules! guard {
             ///
             /// # Errors
             /// [`TryIoError`] if it did; the inner result is whatever else it returned.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// use std::io::Read;
+            /// let mut buf = [0; 16];
+            /// let count = guard.try_io(|fd| fd.get_ref().read(&mut buf)).expect("it is ready")?;
+            /// assert_eq!(count, 5);
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn try_io<R>(
                 &mut self,
                 io: impl FnOnce($argument) -> io::Result<R>,
@@ -81,12 +161,42 @@ macro_rules! guard {
             }
 
             /// The wrapped object.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// assert!(guard.get_inner().peer_addr()?.is_unnamed());
+            /// # Ok(()) })
+            /// # }
+            /// ```
             #[must_use]
             pub fn get_inner(&self) -> &T {
                 self.fd.get_ref()
             }
 
             /// The descriptor.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::unix::AsyncFd;
+            /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+            /// reader.set_nonblocking(true)?;
+            /// let mut reader = AsyncFd::new(reader)?;
+            /// std::io::Write::write_all(&mut writer, b"hello")?;
+            /// let mut guard = reader.readable_mut().await?;
+            /// assert!(guard.get_ref().get_ref().peer_addr()?.is_unnamed());
+            /// # Ok(()) })
+            /// # }
+            /// ```
             #[must_use]
             pub fn get_ref(&self) -> &AsyncFd<T> {
                 self.fd
@@ -107,11 +217,41 @@ guard!(AsyncFdReadyMutGuard, &mut AsyncFd<T>, |guard| guard.fd);
 
 impl<T: AsRawFd> AsyncFdReadyMutGuard<'_, T> {
     /// The descriptor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let mut reader = AsyncFd::new(reader)?;
+    /// std::io::Write::write_all(&mut writer, b"hello")?;
+    /// let mut guard = reader.readable_mut().await?;
+    /// assert!(guard.get_mut().get_mut().take_error()?.is_none());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn get_mut(&mut self) -> &mut AsyncFd<T> {
         self.fd
     }
 
     /// The wrapped object.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let mut reader = AsyncFd::new(reader)?;
+    /// std::io::Write::write_all(&mut writer, b"hello")?;
+    /// let mut guard = reader.readable_mut().await?;
+    /// assert!(guard.get_inner_mut().take_error()?.is_none());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn get_inner_mut(&mut self) -> &mut T {
         self.fd.get_mut()
     }

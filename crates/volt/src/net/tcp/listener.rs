@@ -42,6 +42,16 @@ impl TcpListener {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// assert_ne!(listener.local_addr()?.port(), 0);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
         try_each(addr, |addr| async move {
             Self::new("TcpListener::bind", mio::net::TcpListener::bind(addr)?)
@@ -65,6 +75,20 @@ impl TcpListener {
     ///
     /// # Cancel safety
     /// Safe: no connection is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let address = listener.local_addr()?;
+    /// let client = volt::spawn(volt::net::TcpStream::connect(address));
+    /// let (stream, from) = listener.accept().await?;
+    /// assert_eq!(stream.peer_addr()?, from);
+    /// # client.await??;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         let (io, addr) =
             self.io.registration().async_io(Interest::READABLE, || self.io.accept()).await?;
@@ -75,6 +99,18 @@ impl TcpListener {
     ///
     /// # Errors
     /// As `accept`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let client = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// let (_, from) = std::future::poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// assert_eq!(from, client.local_addr()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         let (io, addr) =
             ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.io.accept()))?;
@@ -89,6 +125,17 @@ impl TcpListener {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// listener.set_nonblocking(true)?;
+    /// let listener = volt::net::TcpListener::from_std(listener)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<Self> {
         crate::net::check_nonblocking(&listener)?;
@@ -99,6 +146,17 @@ impl TcpListener {
     ///
     /// # Errors
     /// If it cannot be taken out of the reactor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let listener: std::net::TcpListener = listener.into_std()?;
+    /// listener.set_nonblocking(false)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn into_std(self) -> io::Result<std::net::TcpListener> {
         self.io.into_inner().map(Into::into)
     }
@@ -107,6 +165,16 @@ impl TcpListener {
     ///
     /// # Errors
     /// Whatever `getsockname(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// println!("listening on {}", listener.local_addr()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
@@ -115,6 +183,17 @@ impl TcpListener {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// listener.set_ttl(7)?;
+    /// assert_eq!(listener.ttl()?, 7);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.ttl()
     }
@@ -123,6 +202,17 @@ impl TcpListener {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// listener.set_ttl(7)?;
+    /// assert_eq!(listener.ttl()?, 7);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.set_ttl(ttl)
     }

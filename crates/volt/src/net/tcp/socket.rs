@@ -87,6 +87,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `socket(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_v4() -> io::Result<Self> {
         Self::new(Domain::IPV4)
     }
@@ -95,6 +102,12 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `socket(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v6()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_v6() -> io::Result<Self> {
         Self::new(Domain::IPV6)
     }
@@ -107,6 +120,13 @@ impl TcpSocket {
 
     /// Takes over a stream of the standard library, which should not be connected, and makes it
     /// non-blocking.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+    /// let socket = volt::net::TcpSocket::from_std_stream(socket.into());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn from_std_stream(stream: std::net::TcpStream) -> Self {
         // As in Tokio there is no way to report a failure here; `connect` and `listen` would.
@@ -118,6 +138,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.set_send_buffer_size(32 * 1024)?;
+    /// assert!(socket.send_buffer_size()? >= 32 * 1024);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         self.socket.send_buffer_size().map(saturate)
     }
@@ -126,6 +154,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.set_send_buffer_size(32 * 1024)?;
+    /// assert!(socket.send_buffer_size()? >= 32 * 1024);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.socket.set_send_buffer_size(size as usize)
     }
@@ -134,6 +170,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.set_recv_buffer_size(32 * 1024)?;
+    /// assert!(socket.recv_buffer_size()? >= 32 * 1024);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         self.socket.recv_buffer_size().map(saturate)
     }
@@ -142,6 +186,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.set_recv_buffer_size(32 * 1024)?;
+    /// assert!(socket.recv_buffer_size()? >= 32 * 1024);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.socket.set_recv_buffer_size(size as usize)
     }
@@ -150,6 +202,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.set_zero_linger()?;
+    /// assert_eq!(socket.linger()?, Some(std::time::Duration::ZERO));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
@@ -158,6 +218,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// assert_eq!(socket.device()?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn device(&self) -> io::Result<Option<Vec<u8>>> {
         self.socket.device()
@@ -167,6 +234,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # async fn run() -> std::io::Result<()> {
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.bind_device(Some(b"eth0"))?;
+    /// # Ok(()) }
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {
         self.socket.bind_device(interface)
@@ -176,6 +251,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `getsockname(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// assert_ne!(socket.local_addr()?.port(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::InvalidInput.into())
     }
@@ -184,6 +267,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// assert!(socket.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.socket.take_error()
     }
@@ -192,6 +282,14 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Whatever `bind(2)` reports: the address is in use, or not of this machine.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// assert_ne!(socket.local_addr()?.port(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.socket.bind(&addr.into())
     }
@@ -206,6 +304,19 @@ impl TcpSocket {
     ///
     /// # Cancel safety
     /// Safe: the attempt is given up.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let address = listener.local_addr()?;
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// let stream = socket.connect(address).await?;
+    /// assert_eq!(stream.peer_addr()?, address);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         let handle = Handle::current("TcpSocket::connect");
         match self.socket.connect(&addr.into()) {
@@ -226,6 +337,18 @@ impl TcpSocket {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let socket = volt::net::TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// let listener = socket.listen(64)?;
+    /// assert_ne!(listener.local_addr()?.port(), 0);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         self.socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;

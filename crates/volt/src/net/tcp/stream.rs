@@ -145,6 +145,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// If it cannot be taken out of the reactor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// let stream: std::net::TcpStream = stream.into_std()?;
+    /// stream.set_nonblocking(false)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         self.io.into_inner().map(Into::into)
     }
@@ -153,6 +165,17 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getsockname(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// println!("{} speaks to {}", stream.local_addr()?, stream.peer_addr()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
@@ -161,6 +184,17 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getpeername(2)` reports, `NotConnected` for one.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.peer_addr()
     }
@@ -194,6 +228,21 @@ impl TcpStream {
     ///
     /// # Errors
     /// As `peek`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let a = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (b, _) = listener.accept().await?;
+    /// a.try_write(b"x")?;
+    /// let mut room = [0; 8];
+    /// let mut buf = volt::io::ReadBuf::new(&mut room);
+    /// assert_eq!(std::future::poll_fn(|cx| b.poll_peek(cx, &mut buf)).await?, 1);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_peek(
         &self,
         cx: &mut Context<'_>,
@@ -209,6 +258,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// stream.set_nodelay(true)?;
+    /// assert!(stream.nodelay()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn nodelay(&self) -> io::Result<bool> {
         self.io.nodelay()
     }
@@ -237,6 +298,17 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// println!("acknowledges at once: {}", stream.quickack()?);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn quickack(&self) -> io::Result<bool> {
         SockRef::from(self).tcp_quickack()
@@ -247,6 +319,17 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// stream.set_quickack(true)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
         SockRef::from(self).set_tcp_quickack(quickack)
@@ -256,6 +339,17 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// assert_eq!(stream.linger()?, None);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         SockRef::from(self).linger()
     }
@@ -265,6 +359,19 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// use std::time::Duration;
+    /// stream.set_linger(Some(Duration::ZERO))?;
+    /// assert_eq!(stream.linger()?, Some(Duration::ZERO));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
         SockRef::from(self).set_linger(linger)
     }
@@ -273,6 +380,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// stream.set_zero_linger()?;
+    /// assert_eq!(stream.linger()?, Some(std::time::Duration::ZERO));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.set_linger(Some(Duration::ZERO))
     }
@@ -281,6 +400,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// stream.set_ttl(7)?;
+    /// assert_eq!(stream.ttl()?, 7);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.ttl()
     }
@@ -289,6 +420,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let listener = volt::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let stream = volt::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// stream.set_ttl(7)?;
+    /// assert_eq!(stream.ttl()?, 7);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.set_ttl(ttl)
     }

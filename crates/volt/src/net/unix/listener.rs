@@ -43,6 +43,18 @@ impl UnixListener {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// assert_eq!(listener.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         Self::new("UnixListener::bind", mio::net::UnixListener::bind(path)?)
@@ -55,6 +67,19 @@ impl UnixListener {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::unix::SocketAddr;
+    /// let address = SocketAddr::from_pathname(&path)?;
+    /// let listener = volt::net::UnixListener::bind_addr(&address)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
         Self::new("UnixListener::bind_addr", mio::net::UnixListener::bind_addr(addr)?)
@@ -73,6 +98,20 @@ impl UnixListener {
     ///
     /// # Cancel safety
     /// Safe: no connection is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// let client = volt::net::UnixStream::connect(&path).await?;
+    /// let (stream, from) = listener.accept().await?;
+    /// assert!(from.is_unnamed());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let (io, addr) =
             self.io.registration().async_io(Interest::READABLE, || self.io.accept()).await?;
@@ -83,6 +122,19 @@ impl UnixListener {
     ///
     /// # Errors
     /// As `accept`.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// let client = volt::net::UnixStream::connect(&path).await?;
+    /// let (stream, _) = std::future::poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         let (io, addr) =
             ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.io.accept()))?;
@@ -97,6 +149,19 @@ impl UnixListener {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = std::os::unix::net::UnixListener::bind(&path)?;
+    /// listener.set_nonblocking(true)?;
+    /// let listener = volt::net::UnixListener::from_std(listener)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_std(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
         crate::net::check_nonblocking(&listener)?;
@@ -107,6 +172,18 @@ impl UnixListener {
     ///
     /// # Errors
     /// If it cannot be taken out of the reactor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// let listener: std::os::unix::net::UnixListener = listener.into_std()?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn into_std(self) -> io::Result<std::os::unix::net::UnixListener> {
         self.io.into_inner().map(Into::into)
     }
@@ -115,6 +192,18 @@ impl UnixListener {
     ///
     /// # Errors
     /// Whatever `getsockname(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// assert_eq!(listener.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
@@ -123,6 +212,18 @@ impl UnixListener {
     ///
     /// # Errors
     /// Whatever `getsockopt(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// assert!(listener.take_error()?.is_none());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.take_error()
     }

@@ -47,6 +47,18 @@ impl UnixStream {
     ///
     /// # Cancel safety
     /// Safe: the attempt is given up.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// let stream = volt::net::UnixStream::connect(&path).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn connect<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         let handle = Handle::current("UnixStream::connect");
         Self::finish_connect(handle, mio::net::UnixStream::connect(path)?).await
@@ -59,6 +71,18 @@ impl UnixStream {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// let stream = volt::net::UnixStream::connect_addr(&listener.local_addr()?).await?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub async fn connect_addr(addr: &SocketAddr) -> io::Result<Self> {
         let handle = Handle::current("UnixStream::connect_addr");
         Self::finish_connect(handle, mio::net::UnixStream::connect_addr(addr)?).await
@@ -92,6 +116,18 @@ impl UnixStream {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// a.try_write(b"hello")?;
+    /// b.readable().await?;
+    /// assert_eq!(b.try_read(&mut [0; 16])?, 5);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn pair() -> io::Result<(Self, Self)> {
         let (a, b) = mio::net::UnixStream::pair()?;
@@ -106,6 +142,17 @@ impl UnixStream {
     ///
     /// # Panics
     /// Outside a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = std::os::unix::net::UnixStream::pair()?;
+    /// a.set_nonblocking(true)?;
+    /// let a = volt::net::UnixStream::from_std(a)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[track_caller]
     pub fn from_std(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
         crate::net::check_nonblocking(&stream)?;
@@ -116,6 +163,17 @@ impl UnixStream {
     ///
     /// # Errors
     /// If it cannot be taken out of the reactor.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// let a: std::os::unix::net::UnixStream = a.into_std()?;
+    /// a.set_nonblocking(false)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn into_std(self) -> io::Result<std::os::unix::net::UnixStream> {
         self.io.into_inner().map(Into::into)
     }
@@ -124,6 +182,16 @@ impl UnixStream {
     ///
     /// # Errors
     /// Whatever `getsockname(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// assert!(a.local_addr()?.is_unnamed());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.local_addr()
     }
@@ -132,6 +200,16 @@ impl UnixStream {
     ///
     /// # Errors
     /// Whatever `getpeername(2)` reports.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// assert!(a.peer_addr()?.is_unnamed());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.peer_addr()
     }

@@ -14,18 +14,48 @@ pub struct UCred {
 
 impl UCred {
     /// Its effective user.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// println!("user {}", a.peer_cred()?.uid());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn uid(&self) -> uid_t {
         self.uid
     }
 
     /// Its effective group.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// println!("group {}", a.peer_cred()?.gid());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn gid(&self) -> gid_t {
         self.gid
     }
 
     /// Its process identifier, where the system tells it (Linux).
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, b) = volt::net::UnixStream::pair()?;
+    /// println!("process {:?}", a.peer_cred()?.pid());
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn pid(&self) -> Option<pid_t> {
         self.pid
