@@ -334,7 +334,7 @@ assert_eq!(a.try_io(busy).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 /// the last sender is the receiver's end of file.
 ///
 /// # Examples
-/// See [`pipe`].
+/// See [`pipe()`].
 pub struct Sender {
     io: Evented<pipe::Sender>,
 }
@@ -342,7 +342,7 @@ pub struct Sender {
 /// The end of a pipe that is read.
 ///
 /// # Examples
-/// See [`pipe`].
+/// See [`pipe()`].
 pub struct Receiver {
     io: Evented<pipe::Receiver>,
 }
