@@ -44,9 +44,9 @@
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
-//! | [PM1] | `Permits::release` | `Permits::try_acquire` | what the permits protect | `permits::model::mutex_by_try_lock` |
+//! | [PM1] | `Permits::release` | `Permits::try_acquire` | what the permits protect | `permits::model` |
 //! | [PM2] | `Permits::release_slow`, `Permits::release` | `Permits::serve`, on to [WN1] | what the permits protect | `permits::model` |
-//! | [PM3] | `Permits::serve`, the unlock | `Permits::lock`, `Permits::serve` | the list | `permits::model::cancel_against_release` |
+//! | [PM3] | `Permits::serve`, the unlock | `Permits::lock`, `Permits::serve` | the list | `permits::model` |
 //! | [PM4] | `Permits::close`  | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
 //!
 //! Progress: a deposit that finds nobody queued is one addition. One that finds LOCKED leaves: the

@@ -23,7 +23,7 @@
 //! | Edge  | Release side          | Acquire side          | Carries | Model that fails without it |
 //! |-------|-----------------------|-----------------------|---------|-----------------------------|
 //! | [WT1] | `WaitSet::locked`, the unlock | `WaitSet::locked`, the lock | the lists; a generation | `notify::model::each_notify_one_wakes_one_of_two` |
-//! | [WT2] | `WaitSet::try_change`, `WaitSet::locked` | `WaitSet::word` | what came before a new generation or a permit | `notify::model::what_comes_before_notify_waiters_is_seen` |
+//! | [WT2] | `WaitSet::try_change`, `WaitSet::locked` | `WaitSet::word` | what came before a new generation or a permit | `notify::model` |
 //! | [WT3] | `WaitSet::try_change` | `WaitSet::try_change` | what came before the permit that is taken | `notify::model` |
 //!
 //! Progress: the lock is held for a few instructions, without user code; whoever finds it taken

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Notify;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicU32, thread};
+use crate::primitive::{Arc, AtomicU32, UnsafeCell, thread};
 use crate::test::poll_once;
 
 type Shared = Arc<(Notify, AtomicU32)>;
@@ -87,6 +87,38 @@ fn a_dropped_notification_is_passed_on() {
         let thread = thread::spawn(move || other.0.notify_one());
         drop(first);
         block_on(second);
+        thread.join().unwrap();
+    });
+}
+
+/// What a notification carries, in a cell that loom checks.
+struct Carried {
+    notify: Notify,
+    data: UnsafeCell<u32>,
+}
+
+// SAFETY: the notification orders the accesses to the data, which is what the model checks.
+unsafe impl Sync for Carried {}
+// SAFETY: as above, for the same reason.
+unsafe impl Send for Carried {}
+
+/// Nobody is woken and no lock is taken: the look at the word is all the order there is.
+#[test]
+fn what_comes_before_a_new_generation_is_seen() {
+    loom::model(|| {
+        let carried = Arc::new(Carried { notify: Notify::new(), data: UnsafeCell::new(0) });
+        let other = carried.clone();
+        let before = carried.notify.set.word().generation();
+        let thread = thread::spawn(move || {
+            // SAFETY: checked by loom.
+            other.data.with_mut(|data| unsafe { *data = 1 });
+            other.notify.notify_waiters();
+        });
+        while carried.notify.set.word().generation() == before {
+            thread::yield_now();
+        }
+        // SAFETY: checked by loom.
+        assert_eq!(carried.data.with(|data| unsafe { *data }), 1);
         thread.join().unwrap();
     });
 }
