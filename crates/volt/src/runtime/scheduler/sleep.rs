@@ -16,7 +16,7 @@ use crate::runtime::driver::{self, Driver};
 const DRIVER_WISH: u32 = 3;
 /// Wake-ups of the future of the member in the driver by other threads before it gives the driver
 /// away.
-const DRIVER_GIFT: u32 = 8;
+const DRIVER_GIFT: u32 = if cfg!(volt_loom) { 1 } else { 8 };
 
 impl Worker<'_> {
     #[cold]

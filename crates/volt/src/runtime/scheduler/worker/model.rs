@@ -197,3 +197,70 @@ fn join_helping() {
         stop(&shared, threads);
     });
 }
+
+/// A guest in the driver, woken from outside, gives the driver to the worker while it is woken once
+/// more.
+#[test]
+fn the_driver_is_given_away_against_wakes() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+        let theirs = state.clone();
+        let outside = thread::spawn(move || {
+            for round in 1..=2 {
+                theirs.0.store(round, SeqCst);
+                let waker = theirs.1.lock().unwrap().take();
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            }
+        });
+        guest::block_on(
+            &shared,
+            poll_fn(|cx| {
+                *state.1.lock().unwrap() = Some(cx.waker().clone());
+                if state.0.load(SeqCst) == 2 { Poll::Ready(()) } else { Poll::Pending }
+            }),
+        );
+        outside.join().unwrap();
+        stop(&shared, threads);
+    });
+}
+
+/// A current-thread runtime is shut down by a thread that does not wait, while the thread in
+/// `block_on` spawns and runs a task: one of them drops it, once.
+#[test]
+fn shutdown_in_a_hurry_against_a_guest() {
+    struct Count(Arc<AtomicUsize>);
+    impl Drop for Count {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let shared = scheduler(0);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let guest = thread::spawn({
+            let (shared, count) = (shared.clone(), Count(drops.clone()));
+            move || {
+                guest::block_on(&shared, async move {
+                    let task = crate::spawn(async move {
+                        let _count = count;
+                    });
+                    let _or_cancelled = task.await;
+                });
+            }
+        });
+        shared.begin_shutdown();
+        shared.shut_down_current_thread(Some(volt_sync::internal::primitive::now()));
+        guest.join().unwrap();
+        assert_eq!(shared.alive_tasks(), 0);
+        drop(shared);
+        assert_eq!(drops.load(Relaxed), 1);
+    });
+}
