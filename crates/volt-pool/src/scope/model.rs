@@ -137,6 +137,8 @@ fn a_ticket_in_flight_finds_the_task_or_another_one_will() {
         scope.spawn(|_| shared.task(0));
         let other = pool.clone();
         let thread = thread::spawn(move || other.work());
+        // The queue is empty again, and the ticket is perhaps still queued.
+        scope.state.run_outside();
         scope.spawn(|_| shared.task(1));
         thread.join().unwrap();
         // The pool's thread, which is free now.
