@@ -32,13 +32,13 @@ mod slow_poll;
 ///
 /// A program that waits for the wrong thing usually works: the order in which it hangs is rare.
 /// Here a run has no threads. The scheduler's own code moves virtual workers, the time is virtual,
-/// and which worker makes the next step is chosen by the seed: each [`Sim::run`] is another order,
-/// and the same seed is the same order again.
+/// and which worker makes the next step is chosen by the seed: each [`run`](sim::Sim::run) is
+/// another order, and the same seed is the same order again.
 ///
 /// What can be found: everything that depends on the order of polls, wake-ups, timers and calls
-/// from other threads ([`Sim::outside`]). What cannot: a race between two instructions of two
-/// threads, since a poll is one step here. Sockets and `spawn_blocking` bring their own order into
-/// a run, which no seed repeats: leave them out.
+/// from other threads ([`outside`](sim::Sim::outside)). What cannot: a race between two
+/// instructions of two threads, since a poll is one step here. Sockets and `spawn_blocking` bring
+/// their own order into a run, which no seed repeats: leave them out.
 ///
 /// # A lost wake-up, found and replayed
 ///
@@ -102,8 +102,8 @@ mod slow_poll;
 /// # In a test of yours
 ///
 /// * Make everything inside the closure that gets the seed; nothing may be left from run to run.
-/// * An assertion that fails in the future or in a task that it awaits is [`Reason::Panicked`], and
-///   prints its message.
+/// * An assertion that fails in the future or in a task that it awaits is
+///   [`Reason::Panicked`](sim::Reason::Panicked), and prints its message.
 /// * A seed that has failed once makes a good regression test, as long as the program's steps stay
 ///   the same: keep the range of seeds beside it.
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
