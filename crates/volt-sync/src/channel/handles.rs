@@ -14,7 +14,7 @@
 //!
 //! | Edge  | Release side | Acquire side | Carries | Model that fails without it |
 //! |-------|--------------|--------------|---------|-----------------------------|
-//! | [HC1] | `Handles::remove` | `Handles::remove` of the last | what was sent through the others | `mpmc::model::the_last_of_two_senders_closes_behind_both_messages` |
+//! | [HC1] | `Handles::remove` | `Handles::remove` of the last | what was sent through the others | `channel::handles::model::the_last_one_sees_what_the_others_did` |
 //!
 //! Progress: no waiting.
 //!
@@ -62,5 +62,34 @@ impl Handles {
             }
         }
         false
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model {
+    use super::Handles;
+    use crate::primitive::{Arc, UnsafeCell, thread};
+
+    #[test]
+    fn the_last_one_sees_what_the_others_did() {
+        loom::model(|| {
+            let handles = Arc::new(Handles::new(2));
+            let cells = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
+            let drop_one = |own: usize| {
+                let (handles, cells) = (handles.clone(), cells.clone());
+                move || {
+                    // SAFETY: read only by whoever removes the last handle.
+                    cells[own].with_mut(|cell| unsafe { *cell = 1 });
+                    handles.remove().then(|| {
+                        // SAFETY: its writer has removed its handle.
+                        cells.iter().map(|cell| cell.with(|cell| unsafe { *cell })).sum::<u32>()
+                    })
+                }
+            };
+            let other = thread::spawn(drop_one(0));
+            let mine = drop_one(1)();
+            let seen = [mine, other.join().unwrap()];
+            assert!(seen == [Some(2), None] || seen == [None, Some(2)], "{seen:?}");
+        });
     }
 }
