@@ -32,16 +32,15 @@ where
 {
     let cannot = |error| format!("cannot listen on {address:?}: {error}");
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
+    // Before anybody is told where to connect: from here on ctrl-c does not end the process by itself.
+    let interrupt = interrupt().map_err(|error| format!("cannot wait for ctrl-c: {error}"))?;
     println!("listening on {scheme}{}", listener.local_addr().map_err(cannot)?);
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
-    let mut interrupt = pin!(interrupt());
+    let mut interrupt = pin!(interrupt);
     loop {
         volt::select! {
-            result = &mut interrupt => {
-                result.map_err(|error| format!("cannot wait for ctrl-c: {error}"))?;
-                break;
-            }
+            () = &mut interrupt => break,
             accepted = listener.accept() => match accepted {
                 Ok((client, from)) => {
                     connections.spawn(reported(from, connection(client, stopping.clone())));
@@ -71,14 +70,17 @@ async fn reported<E: Display>(from: SocketAddr, connection: impl Future<Output =
     }
 }
 
+/// Completes at the next ctrl-c after this call.
 #[cfg(unix)]
-async fn interrupt() -> io::Result<()> {
-    volt::signal::ctrl_c().await
+fn interrupt() -> io::Result<impl Future<Output = ()>> {
+    use volt::signal::unix::{SignalKind, signal};
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    Ok(async move { _ = interrupts.recv().await })
 }
 
 #[cfg(not(unix))]
-async fn interrupt() -> io::Result<()> {
-    std::future::pending().await
+fn interrupt() -> io::Result<impl Future<Output = ()>> {
+    Ok(std::future::pending())
 }
 
 /// A failure becomes a line on the standard error and the exit code 1.
