@@ -14,7 +14,7 @@ const STAGES: &[Stage] = &[
     ("tidy", || none(tidy::run())),
     ("deny", || none(deny::run())),
     // Not `--all-features`: one peer of the comparison asks for a newer compiler. The libraries' features are
-    // on in `volt-rt`'s tests, and built one by one in the stage of that name.
+    // on in `volt-rt`'s tests (but `tracing`), and built one by one in the stage of that name.
     ("clippy", || {
         none(run_command(&mut cargo(&[
             "clippy",
@@ -39,7 +39,19 @@ const STAGES: &[Stage] = &[
             .env("RUSTDOCFLAGS", "-Dwarnings"),
         ))
     }),
-    ("features", || none(variants::features())),
+    ("features", || {
+        variants::features()?;
+        // The only feature that changes what a task is: the tests of the others run without it.
+        run_tests(&mut cargo(&[
+            "test",
+            "-p",
+            "volt-rt",
+            "--features",
+            "tracing",
+            "--test",
+            "rt_tracing",
+        ]))
+    }),
     ("minimal", || none(variants::minimal())),
     ("loom", || loom::run(None)),
     ("tsan", || sanitize::run(Sanitizer::Thread)),

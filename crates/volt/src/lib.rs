@@ -1,4 +1,11 @@
 //! Volt: an async runtime with a work-stealing scheduler.
+//!
+//! | Feature | |
+//! |---|---|
+//! | `futures-io` | the traits of the `futures-io` crate for sockets |
+//! | `hyper` | `volt::hyper`: hyper's executor, timer and streams |
+//! | `test-util` | `volt::runtime::sim`: a deterministic simulation of the scheduler, for tests |
+//! | `tracing` | a span of the `tracing` crate for each task, from its spawn to its end, entered while it is polled: target `volt::task`, level `TRACE`, fields `kind` (`task`, `local`, `blocking`), `task.id` (recorded at the first poll), `size.bytes`, and `loc.file`, `loc.line`, `loc.col` of the spawn |
 
 pub mod fs;
 #[cfg(feature = "hyper")]

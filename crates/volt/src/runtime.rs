@@ -124,7 +124,7 @@ pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
 pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;
 
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, trace};
 use scheduler::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
 pub(crate) use scheduler::guest::block_on_helping;
@@ -345,6 +345,7 @@ where
     F::Output: Send + 'static,
 {
     let place = Location::caller();
+    let future = trace::task("task", future, place);
     context::with_runtime("spawn", |runtime| runtime.spawn_at(future, place))
 }
 
@@ -372,6 +373,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
+    let closure = trace::blocking(closure, Location::caller());
     context::with_runtime("spawn_blocking", |runtime| runtime.spawn_blocking(closure))
 }
 
@@ -389,6 +391,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
+    let closure = trace::blocking(closure, Location::caller());
     context::with_runtime("spawn_blocking", |runtime| {
         let theirs = runtime.to_arc();
         runtime.blocking.spawn_mandatory(move || context::with_entered(&theirs, closure))

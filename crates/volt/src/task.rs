@@ -52,6 +52,11 @@ mod owned;
 mod queue;
 mod state;
 mod task_local;
+#[cfg(feature = "tracing")]
+pub(crate) mod trace;
+#[cfg(not(feature = "tracing"))]
+#[path = "task/trace/off.rs"]
+pub(crate) mod trace;
 mod waker;
 mod yield_now;
 

@@ -11,7 +11,7 @@ use super::context::{self, EnterGuard};
 use super::metrics::RuntimeMetrics;
 use super::scheduler::guest;
 use super::scheduler::shared::Shared;
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, trace};
 
 /// A handle of a runtime: spawns on it from anywhere. Cheap to clone.
 ///
@@ -90,7 +90,8 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.shared.spawn_at(future, Location::caller())
+        let place = Location::caller();
+        self.shared.spawn_at(trace::task("task", future, place), place)
     }
 
     /// Runs `closure` on a thread where it may block: as [`spawn_blocking`](super::spawn_blocking).
@@ -103,7 +104,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.spawn_blocking(closure)
+        self.shared.spawn_blocking(trace::blocking(closure, Location::caller()))
     }
 
     /// Runs `future` on this thread until it is ready: as

@@ -96,6 +96,7 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Spawns a task on `local_set` and adds it.
+    #[track_caller]
     pub fn spawn_local_on<F>(&mut self, future: F, local_set: &LocalSet) -> AbortHandle
     where
         F: Future<Output = T> + 'static,

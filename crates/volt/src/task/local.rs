@@ -22,6 +22,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
@@ -31,7 +32,7 @@ use pin_project_lite::pin_project;
 use volt_sync::internal::WaiterSlot;
 use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
-use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue};
+use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace};
 use crate::runtime::Runtime;
 
 /// The most tasks that are polled before the driver lets others go first.
@@ -119,7 +120,7 @@ where
     );
     // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
     // its guards only, which stay on their thread.
-    unsafe { Shared::spawn(&current, future) }
+    unsafe { Shared::spawn(&current, trace::task("local", future, Location::caller())) }
 }
 
 impl LocalSet {
@@ -135,13 +136,14 @@ impl LocalSet {
     }
 
     /// Spawns a task on this set. It runs when the set is driven.
+    #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
         // SAFETY: a `LocalSet` stays on its thread.
-        unsafe { Shared::spawn(&self.shared, future) }
+        unsafe { Shared::spawn(&self.shared, trace::task("local", future, Location::caller())) }
     }
 
     /// Drives the set while `future` runs, and returns what it returns. Tasks that remain wait
