@@ -332,6 +332,44 @@ impl Semaphore {
         Ok(SemaphorePermit::new(self, n))
     }
 
+    /// As [`blocking_acquire`](Self::blocking_acquire), with a permit that owns the semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(1));
+    /// let permit = semaphore.clone().blocking_acquire_owned().unwrap();
+    /// let next = std::thread::spawn(move || semaphore.blocking_acquire_owned().unwrap());
+    /// drop(permit);
+    /// assert_eq!(next.join().unwrap().num_permits(), 1);
+    /// ```
+    pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.blocking_acquire_many_owned(1)
+    }
+
+    /// As [`blocking_acquire_many`](Self::blocking_acquire_many), with a permit that owns the
+    /// semaphore.
+    ///
+    /// # Errors
+    /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(3));
+    /// let permits = semaphore.clone().blocking_acquire_many_owned(2).unwrap();
+    /// std::thread::spawn(move || drop(permits)).join().unwrap();
+    /// assert_eq!(semaphore.available_permits(), 3);
+    /// ```
+    pub fn blocking_acquire_many_owned(
+        self: Arc<Self>,
+        n: u32,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        block_on(self.permits.acquire(n as usize))?;
+        Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
     /// Refuses everybody from now on, those who wait included. Permits that are held stay valid.
     ///
     /// # Examples

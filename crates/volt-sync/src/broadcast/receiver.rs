@@ -80,6 +80,20 @@ impl<T> Receiver<T> {
         self.shared.sender_count()
     }
 
+    /// The number of weak senders.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::broadcast::channel::<u8>(4);
+    /// let weak = tx.downgrade();
+    /// assert_eq!(rx.sender_weak_count(), 1);
+    /// drop(weak);
+    /// assert_eq!(rx.sender_weak_count(), 0);
+    /// ```
+    #[must_use]
+    pub fn sender_weak_count(&self) -> usize {
+        self.shared.weak_count()
+    }
+
     /// True once every sender is gone. There may still be values to receive.
     ///
     /// ```

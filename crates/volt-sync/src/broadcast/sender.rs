@@ -38,6 +38,11 @@ impl<T> Shared<T> {
         // ORD relaxed: a number, outdated when it is returned.
         self.senders.load(Relaxed)
     }
+
+    pub(super) fn weak_count(&self) -> usize {
+        // ORD relaxed: a number, outdated when it is returned.
+        self.weak_senders.load(Relaxed)
+    }
 }
 
 /// Sends values to all receivers. Made by [`channel`](super::channel) or [`Sender::new`]; clones send
@@ -232,8 +237,7 @@ impl<T> Sender<T> {
     /// ```
     #[must_use]
     pub fn weak_count(&self) -> usize {
-        // ORD relaxed: a number, outdated when it is returned.
-        self.shared.weak_senders.load(Relaxed)
+        self.shared.weak_count()
     }
 }
 
@@ -317,8 +321,7 @@ impl<T> WeakSender<T> {
     /// ```
     #[must_use]
     pub fn weak_count(&self) -> usize {
-        // ORD relaxed: a number, outdated when it is returned.
-        self.shared.weak_senders.load(Relaxed)
+        self.shared.weak_count()
     }
 }
 

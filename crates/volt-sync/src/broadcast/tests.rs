@@ -43,6 +43,25 @@ fn every_receiver_gets_every_value_and_the_last_one_the_original() {
 }
 
 #[test]
+fn everybody_counts_the_same_senders() {
+    let (tx, rx) = channel::<u8>(4);
+    let other = tx.clone();
+    let weak = other.downgrade();
+    let another = weak.clone();
+    let weak_counts = [tx.weak_count(), weak.weak_count(), rx.sender_weak_count()];
+    assert_eq!(weak_counts, [2; 3]);
+    let strong_counts = [tx.strong_count(), weak.strong_count(), rx.sender_strong_count()];
+    assert_eq!(strong_counts, [2; 3]);
+    drop((tx, another));
+    assert_eq!((rx.sender_strong_count(), rx.sender_weak_count()), (1, 1));
+    drop(other);
+    assert_eq!((rx.sender_strong_count(), rx.sender_weak_count()), (0, 1));
+    assert!(weak.upgrade().is_none());
+    drop(weak);
+    assert_eq!(rx.sender_weak_count(), 0);
+}
+
+#[test]
 fn a_receiver_that_lags_is_told_how_much() {
     let (tx, mut rx) = channel(4);
     for number in 0..10 {

@@ -77,6 +77,19 @@ impl<'a> SemaphorePermit<'a> {
         Some(Self::new(self.semaphore, n))
     }
 
+    /// The semaphore that these are permits of.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = volt_sync::Semaphore::new(2);
+    /// let permit = semaphore.try_acquire().unwrap();
+    /// assert_eq!(permit.semaphore().available_permits(), 1);
+    /// ```
+    #[must_use]
+    pub const fn semaphore(&self) -> &'a Semaphore {
+        self.semaphore
+    }
+
     /// How many permits these are.
     ///
     /// # Examples

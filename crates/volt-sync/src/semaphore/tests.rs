@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::TryAcquireError;
+use crate::primitive::thread;
 use crate::test::{Wakes, drop_at_every_await, ready};
 
 #[test]
@@ -58,8 +59,46 @@ fn a_closed_semaphore_refuses_and_takes_back() {
     ready(semaphore.acquire()).unwrap_err();
     ready(semaphore.clone().acquire_many_owned(1)).unwrap_err();
     semaphore.blocking_acquire().unwrap_err();
+    semaphore.clone().blocking_acquire_many_owned(1).unwrap_err();
     drop(permit);
     assert_eq!(semaphore.available_permits(), 2);
+}
+
+#[test]
+fn a_permit_names_its_semaphore() {
+    let semaphore = Arc::new(Semaphore::new(2));
+    let permit = semaphore.try_acquire().unwrap();
+    // Not borrowed from the permit.
+    let of_permit = permit.semaphore();
+    drop(permit);
+    assert!(std::ptr::eq(of_permit, &*semaphore));
+    let owned = semaphore.clone().try_acquire_owned().unwrap();
+    assert!(Arc::ptr_eq(owned.semaphore(), &semaphore));
+}
+
+/// Threads wait in the same queue as tasks: whoever asked first gets what is given back.
+#[test]
+fn threads_wait_for_owned_permits() {
+    let semaphore = Arc::new(Semaphore::new(3));
+    let held = semaphore.try_acquire_many(2).unwrap();
+    let theirs = || semaphore.clone();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| theirs().blocking_acquire_many_owned(3).unwrap());
+        // None is available to others as soon as somebody waits.
+        while semaphore.available_permits() > 0 {
+            thread::yield_now();
+        }
+        assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
+        drop(held);
+        let permits = waiter.join().unwrap();
+        assert_eq!((permits.num_permits(), semaphore.available_permits()), (3, 0));
+
+        let refused = scope.spawn(|| theirs().blocking_acquire_owned());
+        semaphore.close();
+        assert!(refused.join().unwrap().is_err());
+        drop(permits);
+    });
+    assert_eq!(semaphore.available_permits(), 3);
 }
 
 /// Eight tasks use two permits, and are polled in any order, some far more often than others: each

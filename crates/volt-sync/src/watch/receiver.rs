@@ -78,6 +78,19 @@ impl<T> Receiver<T> {
         Ok(version != self.seen)
     }
 
+    /// True once every sender is gone. There may still be a value that this receiver has not seen.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::watch::channel(1);
+    /// assert!(!rx.is_closed());
+    /// drop(tx);
+    /// assert!(rx.is_closed());
+    /// ```
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.version() & CLOSED != 0
+    }
+
     /// Treats the current value as not seen.
     ///
     /// ```

@@ -46,6 +46,19 @@ fn a_waiting_receiver_is_woken_by_a_new_value_and_by_the_close() {
 }
 
 #[test]
+fn a_receiver_knows_of_the_close_whatever_it_has_seen() {
+    let (tx, mut rx) = channel(0);
+    let other = tx.clone();
+    drop(tx);
+    assert!(!rx.is_closed(), "there is another sender");
+    other.send(1).unwrap();
+    drop(other);
+    assert!(rx.is_closed());
+    assert_eq!(*rx.borrow_and_update(), 1);
+    assert!(rx.is_closed());
+}
+
+#[test]
 fn a_cancelled_wait_marks_nothing_as_seen() {
     let (tx, mut rx) = channel(0);
     {

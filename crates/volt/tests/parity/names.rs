@@ -163,11 +163,11 @@ pub(crate) fn sync() {
     names!(rt::sync::OwnedSemaphorePermit: forget, merge, num_permits, semaphore, split);
     names!(rt::sync::RwLock<u8>: blocking_read, blocking_write, const_new, const_with_max_readers, get_mut, into_inner, new, read, read_owned, try_read, try_read_owned, try_write, try_write_owned, with_max_readers, write, write_owned);
     names!(rt::sync::RwLockWriteGuard<u8>: downgrade, into_mapped);
-    names!(rt::sync::Semaphore: acquire, acquire_many, acquire_many_owned, acquire_owned, add_permits, available_permits, blocking_acquire, blocking_acquire_many, close, const_new, forget_permits, is_closed, new, try_acquire, try_acquire_many, try_acquire_many_owned, try_acquire_owned);
-    names!(rt::sync::SemaphorePermit: forget, merge, num_permits, split);
+    names!(rt::sync::Semaphore: acquire, acquire_many, acquire_many_owned, acquire_owned, add_permits, available_permits, blocking_acquire, blocking_acquire_many, blocking_acquire_many_owned, blocking_acquire_owned, close, const_new, forget_permits, is_closed, new, try_acquire, try_acquire_many, try_acquire_many_owned, try_acquire_owned);
+    names!(rt::sync::SemaphorePermit: forget, merge, num_permits, semaphore, split);
     names!(rt::sync::SetError<u8>: is_already_init_err, is_initializing_err);
     names!(rt::sync::SetOnce<u8>: const_new, const_new_with, get, initialized, into_inner, new, new_with, set, wait);
-    names!(rt::sync::broadcast::Receiver<u8>: blocking_recv, is_closed, is_empty, len, recv, resubscribe, same_channel, sender_strong_count, try_recv);
+    names!(rt::sync::broadcast::Receiver<u8>: blocking_recv, is_closed, is_empty, len, recv, resubscribe, same_channel, sender_strong_count, sender_weak_count, try_recv);
     names!(rt::sync::broadcast::Sender<u8>: closed, downgrade, is_empty, len, new, receiver_count, same_channel, send, strong_count, subscribe, weak_count);
     names!(rt::sync::broadcast::WeakSender<u8>: strong_count, upgrade, weak_count);
     names!(rt::sync::futures::Notified: enable);
@@ -184,7 +184,7 @@ pub(crate) fn sync() {
     names!(rt::sync::mpsc::error::TrySendError<u8>: into_inner);
     names!(rt::sync::oneshot::Receiver<u8>: blocking_recv, close, is_empty, is_terminated, try_recv);
     names!(rt::sync::oneshot::Sender<u8>: closed, is_closed, poll_closed, send);
-    names!(rt::sync::watch::Receiver<u8>: borrow, borrow_and_update, changed, has_changed, mark_changed, mark_unchanged, same_channel);
+    names!(rt::sync::watch::Receiver<u8>: borrow, borrow_and_update, changed, has_changed, is_closed, mark_changed, mark_unchanged, same_channel);
     names!(rt::sync::watch::Ref<u8>: has_changed);
     names!(rt::sync::watch::Sender<u8>: borrow, closed, is_closed, new, receiver_count, same_channel, send, send_replace, sender_count, subscribe);
 }
