@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 
@@ -313,6 +314,31 @@ fn metrics_count() {
     let by_worker: u64 = (0..2).map(|worker| metrics.worker_poll_count(worker)).sum();
     assert!(by_worker <= metrics.polls_count());
     assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
+}
+
+/// `worker_*` used to panic for the one worker that `num_workers` counts.
+#[test]
+fn metrics_of_a_current_thread_runtime_are_those_of_worker_0() {
+    let rt = current();
+    rt.block_on(async {
+        for _ in 0..100 {
+            volt::spawn(async {}).await.unwrap();
+        }
+    });
+    let metrics = rt.metrics();
+    assert_eq!(metrics.num_workers(), 1);
+    assert!(metrics.worker_poll_count(0) >= 100);
+    assert_eq!(metrics.worker_poll_count(0), metrics.polls_count());
+    assert_eq!(metrics.worker_local_spawn_count(0), 100);
+    assert_eq!(metrics.worker_park_count(0), metrics.parks_count());
+    assert_eq!(metrics.worker_local_queue_depth(0), 0);
+    for rt in [rt, multi(3)] {
+        let metrics = rt.metrics();
+        let beyond = metrics.num_workers();
+        let got = std::panic::catch_unwind(AssertUnwindSafe(|| metrics.worker_poll_count(beyond)));
+        let message = *got.unwrap_err().downcast::<String>().unwrap();
+        assert_eq!(message, format!("worker {beyond} of a runtime with {beyond}"));
+    }
 }
 
 /// Wake-ups between threads and tasks in all directions, with idle times in between.

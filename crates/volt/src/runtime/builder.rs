@@ -127,7 +127,7 @@ impl Builder {
     }
 
     /// Looks at the global queue every `polls` polls. If not called, the interval adapts to the
-    /// time that polls take, from 8 to 255.
+    /// time that polls take: about 250 us, and from 1 to 255 polls.
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -138,7 +138,8 @@ impl Builder {
         self
     }
 
-    /// Looks at timers and sockets every `polls` polls, if no idle thread does; 128 if not called.
+    /// Looks at timers and sockets after `polls` polls at the latest, if no idle thread does; 128 if
+    /// not called. Among polls that take long it looks sooner, after about 250 us.
     ///
     /// # Panics
     /// If `polls` is 0.

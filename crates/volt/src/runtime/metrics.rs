@@ -89,7 +89,8 @@ impl RuntimeMetrics {
     }
 
     fn worker(&self, worker: usize) -> &SlotMetrics {
-        assert!(worker < self.shared.workers, "there are {} workers", self.shared.workers);
+        let workers = self.num_workers();
+        assert!(worker < workers, "worker {worker} of a runtime with {workers}");
         &self.shared.slot(worker).metrics
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;
 mod lifo;
+mod pace;
 pub(crate) mod park;
 mod quick;
 mod registry;

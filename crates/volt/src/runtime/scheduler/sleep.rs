@@ -67,7 +67,6 @@ impl Worker<'_> {
     #[cold]
     pub(crate) fn wait(&self) {
         debug_assert_eq!(self.stage.get(), Stage::Asleep);
-        self.tick_start.set(0);
         let roles = self.roles.get();
         if self.root_wakes.get() >= DRIVER_WISH && !roles.driver {
             // The one in the driver wakes us each time: save that.
@@ -84,6 +83,7 @@ impl Worker<'_> {
         call_hook(self.shared.config.on_thread_park.as_deref());
         let reasons =
             if roles.driver { self.wait_in_driver(limit) } else { self.park.sleep(limit) };
+        self.pace.woke(self.now_ns(), roles.driver);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);
     }

@@ -12,7 +12,8 @@
 //! | Asleep    | nothing: the caller [`wait`]s                        | Running, when woken     |
 //!
 //! Order of the search: the batch from the injector, the LIFO slot, the ring, the injector,
-//! other members' rings, the injector again; and every so often (adaptively) the injector first.
+//! other members' rings, the injector again; and every so often (`pace.rs`) the injector before the
+//! LIFO slot.
 //!
 //! [`step`]: Worker::step
 //! [`wait`]: Worker::wait
@@ -24,24 +25,17 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use volt_sync::internal::primitive::{Arc, fence, spin};
 
 use super::idle::Roles;
+use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::QUICK_NS;
 use super::shared::{Shared, Slot};
 use super::stall::Watch;
 use crate::task::{Header, Notified};
 
-/// Polls between two rounds of maintenance.
-const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
 /// Tasks in a row from the LIFO slot before the ring has its turn.
 const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
-/// The time after which a task in the injector should have been looked at.
-const TARGET_NS: f32 = 1_000_000.0;
-const MIN_INTERVAL: u32 = 8;
-const MAX_INTERVAL: u32 = 255;
 /// About the time that a sleeping member takes to wake up and find something.
 const WAKE_NS: f32 = 10_000.0;
-/// Weight of the newest tick in the average.
-const WEIGHT: f32 = 0.1;
 /// How often a searcher looks before it parks.
 const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
 
@@ -82,16 +76,13 @@ pub(crate) struct Worker<'r> {
     pub(super) yielded: Cell<Option<NonNull<Header>>>,
     /// The driver is being turned: what becomes runnable is queued without waking others.
     pub(super) quiet: Cell<bool>,
-    budget: Cell<u32>,
-    lifo_run: Cell<u32>,
-    /// The task that is polled, or was last, waited in the ring.
-    from_ring: Cell<bool>,
+    pub(super) pace: Pace,
+    /// Tasks from the LIFO slot before the ring has its turn.
+    lifo_left: Cell<u32>,
+    /// Where the task that is polled, or was last, has waited.
+    waited: Cell<Waited>,
     /// And has completed: see [`completed`](Worker::completed).
     fan_in: Cell<bool>,
-    until_injector: Cell<u32>,
-    interval: Cell<u32>,
-    poll_ns: Cell<f32>,
-    pub(super) tick_start: Cell<u64>,
     polls: Cell<u64>,
     random: Cell<u64>,
     /// Futures that this thread polls itself: `block_on`'s, and those of blocking joins.
@@ -131,14 +122,10 @@ impl<'r> Worker<'r> {
             watch: Cell::new(Watch::new()),
             yielded: Cell::new(None),
             quiet: Cell::new(false),
-            budget: Cell::new(BUDGET),
-            lifo_run: Cell::new(0),
-            from_ring: Cell::new(false),
+            pace: Pace::new(&shared.config),
+            lifo_left: Cell::new(LIFO_RUN),
+            waited: Cell::new(Waited::Elsewhere),
             fan_in: Cell::new(false),
-            until_injector: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
-            interval: Cell::new(shared.config.global_queue_interval.unwrap_or(MAX_INTERVAL)),
-            poll_ns: Cell::new(0.0),
-            tick_start: Cell::new(0),
             polls: Cell::new(polls),
             random: Cell::new(seed | 1),
             roots: Cell::new(0),
@@ -169,7 +156,7 @@ impl<'r> Worker<'r> {
         if self.stage.get() != Stage::Running {
             return self.step_to_sleep();
         }
-        if self.budget.get() == 0 {
+        if self.pace.is_over() {
             self.maintain();
             if self.shared.is_shut_down() {
                 return Step::Exit;
@@ -185,8 +172,8 @@ impl<'r> Worker<'r> {
     /// itself goes behind the tasks, and starves neither them nor the driver.
     #[inline]
     pub(super) fn step_after_root(&self) -> Step {
-        self.budget.set(self.budget.get().saturating_sub(1));
-        if self.budget.get() == 0 {
+        self.pace.count();
+        if self.pace.is_over() {
             self.maintain();
             if self.shared.is_shut_down() {
                 return Step::Exit;
@@ -216,7 +203,7 @@ impl<'r> Worker<'r> {
         }
         self.count_poll();
         self.fan_in.set(false);
-        self.budget.set(self.budget.get().saturating_sub(1));
+        self.pace.count();
         task.run();
         if self.handed_over.get() { Step::Exit } else { Step::Continue }
     }
@@ -235,11 +222,14 @@ impl<'r> Worker<'r> {
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
         let start = self.now_ns();
         let step = self.poll_now(task);
-        if self.now_ns().saturating_sub(start) < QUICK_NS {
+        let took = self.now_ns().saturating_sub(start);
+        if took < QUICK_NS {
             self.shared.quick.learn(kind);
             if timing.is_none() {
                 self.shared.untimed.learn(kind);
             }
+        } else if took >= LOOK_NS {
+            self.pace.hurry();
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing);
@@ -262,43 +252,49 @@ impl<'r> Worker<'r> {
     /// The next task of this member's own queues.
     #[inline]
     fn next(&self) -> Option<NonNull<Header>> {
-        self.from_ring.set(true);
-        let until = self.until_injector.get();
-        if until == 0 {
-            self.until_injector.set(self.interval.get());
-            if !self.shared.injector.is_empty() {
-                self.flush_yielded();
-                if let Some(task) = self.fetch() {
-                    return Some(task);
-                }
-            }
-        } else {
-            self.until_injector.set(until - 1);
-        }
+        self.waited.set(Waited::Elsewhere);
         if let Some(task) = self.slot.batch.pop() {
-            self.lifo_run.set(0);
             self.flush_yielded();
             return Some(task);
         }
+        if self.pace.injector_has_its_turn() && !self.shared.injector.is_empty() {
+            if let Some(task) = self.next_of_injector() {
+                return Some(task);
+            }
+        }
         if let Some(task) = self.slot.lifo.take() {
-            let run = self.lifo_run.get();
-            if run < LIFO_RUN {
-                self.lifo_run.set(run + 1);
-                self.from_ring.set(false);
+            let left = self.lifo_left.get();
+            if left > 0 {
+                self.lifo_left.set(left - 1);
+                self.waited.set(Waited::Lifo);
                 self.flush_yielded();
                 self.slot.metrics.lifo_hits.add(1);
                 return Some(task);
             }
             self.flush_yielded();
-            self.lifo_run.set(0);
+            self.lifo_left.set(LIFO_RUN);
             return Some(self.behind_the_ring(task));
         }
-        self.lifo_run.set(0);
+        self.lifo_left.set(self.lifo_left.get().max(LIFO_RUN));
         if let Some(task) = self.slot.ring.pop() {
+            self.waited.set(Waited::Ring);
             self.flush_yielded();
             return Some(task);
         }
         self.yielded.take()
+    }
+
+    /// It is the injector's turn. If it has more than this member's share, the next one is when each
+    /// of that share and of this member's own tasks has had a turn.
+    #[cold]
+    fn next_of_injector(&self) -> Option<NonNull<Header>> {
+        self.flush_yielded();
+        let own = self.slot.ring.len();
+        let task = self.fetch()?;
+        if !self.shared.injector.is_empty() {
+            self.pace.injector_next_after(own as u32 + LIFO_RUN);
+        }
+        Some(task)
     }
 
     /// The LIFO slot has had its run: its task goes to the end of the ring, the oldest is next.
@@ -308,6 +304,7 @@ impl<'r> Worker<'r> {
             // Nothing waits there: nobody is treated unfairly.
             None => task,
             Some(oldest) => {
+                self.waited.set(Waited::Ring);
                 self.push(task);
                 self.shared.notify();
                 oldest
@@ -498,7 +495,7 @@ impl<'r> Worker<'r> {
     /// slot is probably the only one, and who waits for it goes on at once.)
     #[inline]
     pub(super) fn completed(&self) {
-        self.fan_in.set(self.from_ring.get());
+        self.fan_in.set(self.waited.get() != Waited::Lifo);
     }
 
     /// How many tasks of the ring who waits for the last task goes behind.
@@ -555,7 +552,7 @@ impl<'r> Worker<'r> {
     /// If that turns out to be wrong, the watcher finds the ring at its next look.
     #[cold]
     fn is_soon_done(&self, kind: usize) -> bool {
-        let per_poll = self.poll_ns.get();
+        let per_poll = self.pace.poll_ns();
         per_poll > 0.0
             && self.slot.ring.len() as f32 * per_poll < WAKE_NS
             && self.shared.quick.knows(kind)
@@ -628,19 +625,13 @@ impl<'r> Worker<'r> {
     /// Between two ticks.
     #[cold]
     fn maintain(&self) {
-        let budget = self.shared.config.event_interval.unwrap_or(BUDGET);
-        self.budget.set(budget);
-        let now = self.now_ns();
-        let start = self.tick_start.replace(now);
-        if start != 0 && self.shared.config.global_queue_interval.is_none() {
-            let per_poll = now.saturating_sub(start) as f32 / budget as f32;
-            let average = per_poll.mul_add(WEIGHT, self.poll_ns.get() * (1.0 - WEIGHT));
-            self.poll_ns.set(average);
-            // Saturating: a tick of no time gives the largest interval.
-            let interval = (TARGET_NS / average) as u32;
-            self.interval.set(interval.clamp(MIN_INTERVAL, MAX_INTERVAL));
+        let tick = self.pace.tick(self.now_ns());
+        if let Some(run) = tick.lifo_run(self.waited.get()) {
+            self.lifo_left.set(run);
         }
-        self.look_at_driver();
+        if tick.look {
+            self.look_at_driver();
+        }
     }
 
     /// Polls the driver unless somebody waits in it.

@@ -16,7 +16,7 @@ fn a_fork_wakes_nobody_only_if_the_poll_that_forks_is_quick() {
         let shared = Shared::new(Config::default(), 2, driver, handle);
         let parks = [shared.park_of(0), shared.park_of(1)];
         let [running, parked] = [0, 1].map(|index| Worker::new(&shared, index, &parks[index]));
-        running.poll_ns.set(100.0);
+        running.pace.set_poll_ns(100.0);
         assert!(shared.idle.park(1, false, false).watcher);
         context::with_worker(&running, || {
             let forks: Vec<_> = [1, 2]

@@ -1,0 +1,221 @@
+//! How often a member looks at the clock, the driver, and the injector.
+//!
+//! Purpose: a socket, a timer and a task in the injector wait for about [`LOOK_NS`] at most while
+//! polls are short, and for about one poll if they are longer; the clock is not read per poll.
+//!
+//! A *tick* is a number of polls between two looks at the clock. It has as many polls as took
+//! [`LOOK_NS`] at the pace of the last tick, but at most twice as many as that one, and at most
+//! [`BUDGET`]; it begins with [`FIRST`] after a sleep. A poll that was timed anyway (`quick.rs`) and
+//! took long ends it. The driver is looked at after [`BUDGET`] polls or [`LOOK_NS`], whichever comes
+//! first.
+//!
+//! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
+//! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
+//!
+//! Rejected: a fixed number of polls (128 polls of 5 ms are 640 ms in which no socket is looked at);
+//! the clock at each poll (more than many polls take); a thread that only looks after the driver (it
+//! would compete with the members for processors, and take turns with them for each event).
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+
+use crate::runtime::config::Config;
+
+/// Polls between two looks at the driver, at most.
+const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
+/// Polls of the first tick, and of the first after a sleep.
+const FIRST: u32 = if cfg!(volt_loom) { 4 } else { 8 };
+/// The time after which a busy member should have looked at the driver, and at the injector.
+pub(super) const LOOK_NS: u64 = 250_000;
+const MAX_INTERVAL: u32 = 255;
+/// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
+const LIFO_SHARE_NS: u64 = 10_000;
+const LIFO_RUN: u32 = 512;
+/// Weight of the newest tick in the average.
+const WEIGHT: f32 = 0.1;
+
+/// One member's.
+#[derive(Debug)]
+pub(super) struct Pace {
+    max: u32,
+    fixed_interval: Option<u32>,
+    /// Polls left in this tick.
+    left: Cell<u32>,
+    /// Polls of this tick.
+    tick: Cell<u32>,
+    /// Polls that a tick should have.
+    size: Cell<u32>,
+    /// When this tick began; 0 if that is not known.
+    start_ns: Cell<u64>,
+    /// When the driver was looked at, and the polls in the ticks since then.
+    looked_ns: Cell<u64>,
+    since_look: Cell<u32>,
+    poll_ns: Cell<f32>,
+    interval: Cell<u32>,
+    until_injector: Cell<u32>,
+}
+
+/// A tick that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tick {
+    /// The driver should be looked at.
+    pub(super) look: bool,
+    /// How long it took, if its polls were long.
+    pub(super) long_ns: Option<u64>,
+}
+
+/// Where a task has waited for its poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waited {
+    Lifo,
+    Ring,
+    Elsewhere,
+}
+
+impl Tick {
+    /// How many tasks of the LIFO slot may run before the ring has its turn, if this tick changes
+    /// that: after a long poll of a task from the ring, whoever waited for it may take a small part
+    /// of that time before the next one; a long poll from the LIFO slot was its run.
+    pub(super) fn lifo_run(self, waited: Waited) -> Option<u32> {
+        let took = self.long_ns?;
+        match waited {
+            Waited::Lifo => Some(0),
+            Waited::Ring => {
+                Some(u32::try_from(took / LIFO_SHARE_NS).unwrap_or(u32::MAX).min(LIFO_RUN))
+            }
+            Waited::Elsewhere => None,
+        }
+    }
+}
+
+impl Pace {
+    pub(super) fn new(config: &Config) -> Self {
+        let max = config.event_interval.unwrap_or(BUDGET);
+        let interval = config.global_queue_interval.unwrap_or(MAX_INTERVAL);
+        let first = FIRST.min(max);
+        Self {
+            max,
+            fixed_interval: config.global_queue_interval,
+            left: Cell::new(first),
+            tick: Cell::new(first),
+            size: Cell::new(first),
+            start_ns: Cell::new(0),
+            looked_ns: Cell::new(0),
+            since_look: Cell::new(0),
+            poll_ns: Cell::new(0.0),
+            interval: Cell::new(interval),
+            until_injector: Cell::new(interval),
+        }
+    }
+
+    /// Counts a poll.
+    #[inline]
+    pub(super) fn count(&self) {
+        self.left.set(self.left.get().saturating_sub(1));
+    }
+
+    /// True at the end of a tick: look at the clock, and call [`tick`](Self::tick).
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Ends the tick: a poll took long.
+    #[cold]
+    pub(super) fn hurry(&self) {
+        self.tick.set(self.tick.get() - self.left.replace(0));
+    }
+
+    /// The member has slept: a tick begins. `driver`: it waited in the driver.
+    pub(super) fn woke(&self, now: u64, driver: bool) {
+        self.hurry();
+        self.start_ns.set(now);
+        if driver {
+            self.since_look.set(0);
+            self.looked_ns.set(now);
+        } else {
+            self.since_look.set(self.since_look.get().saturating_add(self.tick.get()));
+        }
+        self.size.set(self.size.get().min(FIRST));
+        self.begin();
+    }
+
+    fn begin(&self) {
+        let until_look = self.max.saturating_sub(self.since_look.get());
+        let tick = self.size.get().min(until_look).max(1);
+        self.tick.set(tick);
+        self.left.set(tick);
+    }
+
+    /// A tick is over at the time `now`; the next one begins.
+    pub(super) fn tick(&self, now: u64) -> Tick {
+        let polls = self.tick.get().max(1);
+        let start = self.start_ns.replace(now);
+        let took = if start == 0 { 0 } else { now.saturating_sub(start) };
+        if start != 0 {
+            self.average(took as f32 / polls as f32);
+        }
+        // As many as fit: none, if `took` is more than all of them may take.
+        let fit = (u64::from(polls) * LOOK_NS).checked_div(took).unwrap_or(u64::MAX);
+        let limit = self.size.get().saturating_mul(2).min(self.max);
+        self.size.set(u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limit));
+
+        if self.looked_ns.get() == 0 {
+            self.looked_ns.set(now);
+        }
+        self.since_look.set(self.since_look.get().saturating_add(polls));
+        let look = self.since_look.get() >= self.max
+            || now.saturating_sub(self.looked_ns.get()) >= LOOK_NS;
+        if look {
+            self.since_look.set(0);
+            self.looked_ns.set(now);
+        }
+        self.begin();
+        Tick { look, long_ns: (took / u64::from(polls) >= LOOK_NS).then_some(took) }
+    }
+
+    fn average(&self, per_poll: f32) {
+        let before = self.poll_ns.get();
+        let average = if before == 0.0 {
+            per_poll
+        } else {
+            per_poll.mul_add(WEIGHT, before * (1.0 - WEIGHT))
+        };
+        self.poll_ns.set(average);
+        if self.fixed_interval.is_none() {
+            // Saturating: a tick of no time gives the largest interval.
+            let interval = ((LOOK_NS as f32 / average) as u32).clamp(1, MAX_INTERVAL);
+            self.interval.set(interval);
+            self.until_injector.set(self.until_injector.get().min(interval));
+        }
+    }
+
+    /// What a poll took lately; 0 if that is not known.
+    pub(super) fn poll_ns(&self) -> f32 {
+        self.poll_ns.get()
+    }
+
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn set_poll_ns(&self, ns: f32) {
+        self.poll_ns.set(ns);
+    }
+
+    /// True if it is the injector's turn.
+    #[inline]
+    pub(super) fn injector_has_its_turn(&self) -> bool {
+        let until = self.until_injector.get();
+        let turn = until == 0;
+        self.until_injector.set(if turn { self.interval.get() } else { until - 1 });
+        turn
+    }
+
+    /// More is left in the injector: its next turn is after `others`.
+    pub(super) fn injector_next_after(&self, others: u32) {
+        if self.fixed_interval.is_none() {
+            self.until_injector.set(self.interval.get().min(others));
+        }
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,128 @@
+//! A member's pace by a clock of the test's.
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+struct Member {
+    pace: Pace,
+    now: u64,
+    looked: u64,
+    clock_reads: u32,
+}
+
+impl Member {
+    fn new() -> Self {
+        Self { pace: Pace::new(&Config::default()), now: 1, looked: 1, clock_reads: 0 }
+    }
+
+    /// Polls `polls` times; the longest time between two looks at the driver.
+    fn poll(&mut self, polls: u32, each_ns: u64) -> u64 {
+        let mut longest = 0;
+        for _ in 0..polls {
+            if self.pace.is_over() {
+                self.clock_reads += 1;
+                if self.pace.tick(self.now).look {
+                    longest = longest.max(self.now - self.looked);
+                    self.looked = self.now;
+                }
+            }
+            self.pace.count();
+            self.now += each_ns;
+        }
+        longest.max(self.now - self.looked)
+    }
+}
+
+#[test]
+fn after_a_sleep_long_polls_of_unknown_length_are_noticed_early() {
+    let mut member = Member::new();
+    member.poll(100_000, 100);
+    member.pace.woke(member.now, true);
+    member.looked = member.now;
+    assert!(member.poll(100, 5 * MS) <= u64::from(FIRST) * 5 * MS);
+    assert!(member.poll(100, 5 * MS) <= 5 * MS);
+}
+
+#[test]
+fn a_poll_that_was_seen_to_be_long_is_followed_by_a_look() {
+    let mut member = Member::new();
+    member.poll(100_000, 100);
+    member.pace.count();
+    member.now += 5 * MS;
+    member.pace.hurry();
+    assert!(member.pace.is_over());
+    let tick = member.pace.tick(member.now);
+    assert!(tick.look);
+    assert_eq!(tick.long_ns, None, "other polls were part of that tick");
+    member.pace.count();
+    member.now += 5 * MS;
+    assert!(member.pace.is_over(), "ticks are short from now on");
+    assert_eq!(member.pace.tick(member.now).long_ns, Some(5 * MS));
+}
+
+#[test]
+fn polls_that_become_long_are_noticed_once_and_the_pace_comes_back() {
+    let mut member = Member::new();
+    member.poll(100_000, 100);
+    assert!(member.poll(200, 5 * MS) <= u64::from(2 * BUDGET) * 5 * MS);
+    assert!(member.poll(200, 5 * MS) <= 5 * MS);
+    member.poll(2_000, 100);
+    member.clock_reads = 0;
+    member.poll(128_000, 100);
+    assert!(member.clock_reads <= 1_001, "{}", member.clock_reads);
+}
+
+#[test]
+fn looks_are_by_time_for_polls_of_any_length() {
+    for each_ns in [1, 100, 1_000, 3_000, 10_000, 100_000, MS] {
+        let mut member = Member::new();
+        member.poll(10_000, each_ns);
+        let longest = member.poll(10_000, each_ns);
+        // The first tick may end just before it is time.
+        assert!(longest <= 2 * LOOK_NS + each_ns, "{each_ns}: {longest}");
+    }
+}
+
+#[test]
+fn the_injector_has_its_turn_by_time() {
+    for (each_ns, turns) in [(100, 39..=40), (10_000, 380..=420), (5 * MS, 4_900..=5_000)] {
+        let mut member = Member::new();
+        member.poll(10_000, each_ns);
+        let mut had = 0;
+        for _ in 0..10_000 {
+            had += u32::from(member.pace.injector_has_its_turn());
+            member.poll(1, each_ns);
+        }
+        assert!(turns.contains(&had), "{each_ns}: {had}");
+    }
+}
+
+#[test]
+fn a_fixed_interval_stays() {
+    let config =
+        Config { global_queue_interval: Some(7), event_interval: Some(3), ..Config::default() };
+    let mut member = Member { pace: Pace::new(&config), ..Member::new() };
+    for each_ns in [10, MS] {
+        member.poll(100, each_ns);
+        let mut turns = 0;
+        for _ in 0..80 {
+            member.pace.injector_next_after(1);
+            turns += u32::from(member.pace.injector_has_its_turn());
+        }
+        assert_eq!(turns, 10);
+    }
+    member.clock_reads = 0;
+    member.poll(99, 10);
+    assert!(member.clock_reads >= 33);
+}
+
+#[test]
+fn long_polls_give_the_lifo_slot_a_share_or_take_it() {
+    let tick = |long_ns| Tick { look: true, long_ns };
+    assert_eq!(tick(None).lifo_run(Waited::Ring), None);
+    assert_eq!(tick(Some(MS)).lifo_run(Waited::Ring), Some(100));
+    assert_eq!(tick(Some(u64::MAX)).lifo_run(Waited::Ring), Some(512));
+    assert_eq!(tick(Some(MS)).lifo_run(Waited::Lifo), Some(0));
+    assert_eq!(tick(Some(MS)).lifo_run(Waited::Elsewhere), None);
+}

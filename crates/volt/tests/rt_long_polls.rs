@@ -1,0 +1,190 @@
+//! Who waits among tasks that compute for milliseconds in each poll. Counted in their polls, so that
+//! a busy machine makes no difference.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use volt::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use volt::runtime::{Builder, Handle, Runtime};
+
+const SOON: Duration = Duration::from_secs(60);
+
+fn multi(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// Tasks that stay in each poll for some time, then yield.
+#[derive(Clone)]
+struct Hogs(Arc<(AtomicBool, AtomicUsize)>);
+
+impl Hogs {
+    fn start(handle: &Handle, count: usize, quick_at_first: bool, poll: fn()) -> Self {
+        let hogs = Self(Arc::new((AtomicBool::new(false), AtomicUsize::new(0))));
+        for _ in 0..count {
+            let hogs = hogs.clone();
+            handle.spawn(async move {
+                if quick_at_first {
+                    volt::task::yield_now().await;
+                }
+                while !hogs.0.0.load(Ordering::Relaxed) {
+                    poll();
+                    hogs.0.1.fetch_add(1, Ordering::Relaxed);
+                    volt::task::yield_now().await;
+                }
+            });
+        }
+        hogs
+    }
+
+    fn polls(&self) -> usize {
+        self.0.1.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.0) > 1 && std::thread::panicking() {
+            self.stop();
+        }
+    }
+}
+
+fn milliseconds() {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+async fn echo(listener: volt::net::TcpListener) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut byte = [0];
+    while stream.read_exact(&mut byte).await.is_ok() {
+        stream.write_all(&byte).await.unwrap();
+    }
+}
+
+/// Asks twenty times; the polls of the hogs meanwhile.
+fn ask(address: std::net::SocketAddr, hogs: &Hogs) -> usize {
+    let mut client = std::net::TcpStream::connect(address).unwrap();
+    client.set_nodelay(true).unwrap();
+    client.set_read_timeout(Some(SOON)).unwrap();
+    let mut ask = |byte| {
+        client.write_all(&[byte]).unwrap();
+        let mut answer = [0];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [byte]);
+    };
+    ask(0);
+    let before = hogs.polls();
+    (1..=20).for_each(ask);
+    hogs.polls() - before
+}
+
+/// The driver used to be looked at after 128 polls, however long they took.
+#[test]
+fn sockets_are_served_among_long_polls() {
+    for (workers, quick_at_first) in [(1, false), (1, true), (2, false), (2, true)] {
+        let rt = multi(workers);
+        let listener = rt.block_on(volt::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        rt.spawn(echo(listener));
+        let hogs = Hogs::start(rt.handle(), 2 * workers, quick_at_first, milliseconds);
+        let polls = ask(address, &hogs);
+        hogs.stop();
+        assert!(polls < 20 * 20 * workers, "{workers} workers: {polls} polls");
+    }
+}
+
+#[test]
+fn a_current_thread_runtime_serves_sockets_among_long_polls() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = rt.block_on(volt::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    rt.spawn(echo(listener));
+    let hogs = Hogs::start(rt.handle(), 2, true, milliseconds);
+    let (done, asked) = volt::sync::oneshot::channel();
+    let client = std::thread::spawn({
+        let hogs = hogs.clone();
+        move || {
+            let polls = ask(address, &hogs);
+            hogs.stop();
+            done.send(()).unwrap();
+            polls
+        }
+    });
+    let _either_way = rt.block_on(asked);
+    let polls = client.join().unwrap();
+    assert!(polls < 20 * 20, "{polls} polls");
+}
+
+/// A worker used to take its share of the global queue every millisecond, however much was left.
+#[test]
+fn spawns_from_outside_do_not_wait_for_many_rounds_of_busy_tasks() {
+    let ten_us = || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(10) {
+            std::hint::spin_loop();
+        }
+    };
+    let rt = multi(1);
+    let hogs = Hogs::start(rt.handle(), 2, false, ten_us);
+    while hogs.polls() < 5_000 {
+        std::thread::yield_now();
+    }
+    // The worker waits until all are spawned.
+    let (arrived, at_gate) = mpsc::channel();
+    let (open, gate) = mpsc::channel::<()>();
+    rt.spawn(async move {
+        arrived.send(()).unwrap();
+        gate.recv().unwrap();
+    });
+    at_gate.recv_timeout(SOON).unwrap();
+    let (done, last) = mpsc::channel();
+    for _ in 0..1_000 {
+        let (hogs, done) = (hogs.clone(), done.clone());
+        rt.spawn(async move { done.send(hogs.polls()).unwrap() });
+    }
+    drop(done);
+    let before = hogs.polls();
+    open.send(()).unwrap();
+    let mut after = before;
+    while let Ok(polls) = last.recv_timeout(SOON) {
+        after = after.max(polls);
+    }
+    hogs.stop();
+    assert!(after - before < 400, "{} polls of others", after - before);
+}
+
+/// Two that wake each other used to have three polls for each long one.
+#[test]
+fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
+    let rt = multi(1);
+    let (ask, mut asked) = volt::sync::mpsc::channel(1);
+    let (answer, mut answered) = volt::sync::mpsc::channel(1);
+    rt.spawn(async move {
+        while let Some(value) = asked.recv().await {
+            answer.send(value).await.unwrap();
+        }
+    });
+    let hogs = Hogs::start(rt.handle(), 2, false, milliseconds);
+    let counted = hogs.clone();
+    let (done, rounds) = mpsc::channel();
+    rt.spawn(async move {
+        let mut rounds = 0_usize;
+        while counted.polls() < 100 {
+            ask.send(rounds).await.unwrap();
+            assert_eq!(answered.recv().await, Some(rounds));
+            rounds += 1;
+        }
+        done.send(rounds).unwrap();
+    });
+    let rounds = rounds.recv_timeout(SOON).unwrap();
+    hogs.stop();
+    assert!(rounds > 1_000, "{rounds} rounds during 100 long polls");
+}
