@@ -142,6 +142,14 @@ use scheduler::worker::Worker;
 /// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
 /// the background.
 ///
+/// ```
+/// let runtime = volt::runtime::Runtime::new()?;
+/// let task = runtime.spawn(std::future::pending::<()>());
+/// drop(runtime);
+/// assert!(task.join().unwrap_err().is_cancelled());
+/// # std::io::Result::Ok(())
+/// ```
+///
 /// # Panics
 /// Dropping it where futures are polled panics: the thread would wait for itself.
 #[derive(Debug)]
@@ -155,6 +163,12 @@ impl Runtime {
     /// A multi-thread runtime with a worker for each processor: `Builder::new_multi_thread()` as it
     /// is.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// assert!(runtime.metrics().num_workers() >= 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Errors
     /// If the operating system gives no threads or descriptors.
     pub fn new() -> io::Result<Self> {
@@ -166,6 +180,14 @@ impl Runtime {
     }
 
     /// A handle, with which to spawn from elsewhere.
+    ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let handle = runtime.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.spawn(async { "from a thread" }));
+    /// assert_eq!(runtime.block_on(thread.join().unwrap()).unwrap(), "from a thread");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -191,6 +213,13 @@ impl Runtime {
 
     /// Runs `closure` on a thread where it may block: see [`spawn_blocking`].
     ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let text = runtime.spawn_blocking(|| std::fs::read_to_string("Cargo.toml"));
+    /// assert!(runtime.block_on(text)??.contains("[package]"));
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If no thread can be started, and there is none.
     #[track_caller]
@@ -210,6 +239,13 @@ impl Runtime {
     ///
     /// On a current-thread runtime all tasks run on the thread that is in `block_on`; a second
     /// thread in `block_on` runs only its own future until the first has finished.
+    ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let name = String::from("borrowed");
+    /// assert_eq!(runtime.block_on(async { name.len() }), 8);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If called where futures are polled (`block_in_place` and `spawn_blocking` are the ways out),
@@ -237,6 +273,13 @@ impl Runtime {
     }
 
     /// Statistics.
+    ///
+    /// ```
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let task = runtime.spawn(std::future::pending::<()>());
+    /// assert_eq!(runtime.metrics().num_alive_tasks(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn metrics(&self) -> RuntimeMetrics {
         self.handle.metrics()
     }
@@ -250,6 +293,22 @@ impl Runtime {
     /// The tasks of a current-thread runtime are dropped by this call, except those that another
     /// thread in `block_on` is polling: if the time passes first, that thread drops them.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// # let runtime = volt::runtime::Runtime::new()?;
+    /// let (begun, begins) = std::sync::mpsc::channel();
+    /// let (end, ends) = std::sync::mpsc::channel::<()>();
+    /// runtime.spawn_blocking(move || {
+    ///     begun.send(()).unwrap();
+    ///     ends.recv()
+    /// });
+    /// begins.recv().unwrap();
+    /// // The closure waits for longer than we do.
+    /// runtime.shutdown_timeout(Duration::from_millis(10));
+    /// # drop(end);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If called where futures are polled.
     #[track_caller]
@@ -258,6 +317,15 @@ impl Runtime {
     }
 
     /// Shuts the runtime down without waiting for anything. May be called from async code.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let other = volt::runtime::Runtime::new()?;
+    ///     other.shutdown_background();
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn shutdown_background(mut self) {
         self.shut_down(Some(Duration::ZERO));
     }
