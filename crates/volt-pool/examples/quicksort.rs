@@ -1,9 +1,10 @@
 //! A parallel quicksort of ten million numbers by `join`, checked against the standard library's.
 //!
-//! `cargo run --release -p volt-pool --example quicksort [COUNT]`
+//! `cargo run --release -p volt-pool --example quicksort -- [COUNT]`
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "an example reads the clock")]
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 /// Below this, a part is sorted in sequence.
@@ -48,8 +49,12 @@ fn random(count: usize) -> Vec<u64> {
     (0..count).map(|_| next()).collect()
 }
 
-fn main() {
-    let count = std::env::args().nth(1).map_or(10_000_000, |count| count.parse().expect("a count"));
+fn main() -> ExitCode {
+    let count = std::env::args().nth(1).map_or(Ok(10_000_000), |count| count.parse::<usize>());
+    let Ok(count) = count else {
+        eprintln!("usage: quicksort [COUNT]");
+        return ExitCode::FAILURE;
+    };
     let values = random(count);
 
     let mut expected = values.clone();
@@ -70,4 +75,5 @@ fn main() {
     assert_eq!(sorted, expected);
 
     println!("{count} numbers, {} threads: all three agree", volt_pool::current_num_threads());
+    ExitCode::SUCCESS
 }

@@ -1,6 +1,6 @@
 //! Counts the words of all files below a directory, in parallel, with a progress bar.
 //!
-//! `cargo run --release -p volt-pool --example word_count [DIRECTORY]`
+//! `cargo run --release -p volt-pool --example word_count -- [DIRECTORY]`
 //!
 //! One scope walks the tree: each directory is a task that spawns tasks for what it contains. Each
 //! thread counts into a map of its own, and the maps are put together at the end.
@@ -89,7 +89,9 @@ fn merged(mut a: Counts, b: Counts) -> Counts {
 fn main() -> io::Result<()> {
     let root = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
     let search = Search::new();
-    volt_pool::scope(|scope| search.directory(scope, &root))?;
+    volt_pool::scope(|scope| search.directory(scope, &root)).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot read {}: {error}", root.display()))
+    })?;
     search.bar.finish();
 
     let counts = search.counts.into_iter().map(|counts| counts.into_inner().expect("not poisoned"));

@@ -26,6 +26,11 @@
 //! | at most N at once                                    | [`Semaphore`]                              |
 //! | a value that is computed once                        | [`OnceCell`]; [`SetOnce`] to wait for it   |
 //! | a meeting point of N tasks                           | [`Barrier`]                                |
+//!
+//! # Blocking
+//!
+//! Functions named `blocking_...` are for threads that run no tasks. This crate knows no runtime,
+//! so inside a task they do not panic, as Tokio's do: they block its thread, perhaps for ever.
 
 pub mod broadcast;
 pub mod coop;

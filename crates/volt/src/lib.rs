@@ -1,11 +1,52 @@
 //! Volt: an async runtime with a work-stealing scheduler.
 //!
-//! | Feature | |
+//! ```
+//! #[volt::main]
+//! async fn main() {
+//!     let answer = volt::spawn(async { 6 * 7 }).await.unwrap();
+//!     println!("hello, Volt: {answer}");
+//! }
+//! ```
+//!
+//! | Wanted | Take |
 //! |---|---|
-//! | `futures-io` | the traits of the `futures-io` crate for sockets |
-//! | `hyper` | `volt::hyper`: hyper's executor, timer and streams |
-//! | `test-util` | `volt::runtime::sim`: a deterministic simulation of the scheduler, for tests |
-//! | `tracing` | a span of the `tracing` crate for each task, from its spawn to its end, entered while it is polled: target `volt::task`, level `TRACE`, fields `kind` (`task`, `local`, `blocking`), `task.id` (recorded at the first poll), `size.bytes`, and `loc.file`, `loc.line`, `loc.col` of the spawn |
+//! | a runtime for `main`, for a test, for one call | [`#[volt::main]`](macro@main), [`#[volt::test]`](macro@test), [`run`] |
+//! | a runtime with settings, or one to keep | [`runtime::Builder`], [`runtime::Runtime`] |
+//! | tasks; closures that block | [`spawn`], [`task`]; [`task::spawn_blocking`] |
+//! | sleeps, timeouts, intervals | [`time`] |
+//! | sockets; reading and writing | [`net`]; [`io`] |
+//! | files, child processes, signals | [`fs`], `process`, `signal` |
+//! | locks and channels, on any executor | [`sync`]: its page says which one |
+//! | the processors: `join`, scopes, parallel loops | [`pool`] |
+//! | to wait for several futures | [`select!`], [`join!`], [`try_join!`], [`task::JoinSet`] |
+//!
+//! Names, paths and signatures are Tokio's: in most programs it is enough to write `volt::` for
+//! `tokio::`. The traits of [`io`] are those of the `tokio` crate, so that libraries written for them
+//! take Volt's sockets as they are. A library that calls `tokio::spawn`, or uses Tokio's sockets or
+//! timers, still needs a Tokio runtime.
+//!
+//! # Where a runtime is needed
+//!
+//! [`spawn`], timers, sockets and files need a current runtime, and panic without one. It is there
+//! inside of [`run`], [`block_on`](runtime::Runtime::block_on), a task, a closure of
+//! [`spawn_blocking`](task::spawn_blocking), and while a guard of [`enter`](runtime::Handle::enter)
+//! lives; not on a thread of your own, which has to be given a [`Handle`](runtime::Handle).
+//! [`sync`] and [`pool`] need none.
+//!
+//! # Features
+//!
+//! None is needed for the above.
+//!
+//! | Feature | Gives |
+//! |---|---|
+//! | `hyper` | `volt::hyper`: hyper's executor, timer and sockets |
+//! | `futures-io` | the traits of `futures_io` for the sockets |
+//! | `test-util` | `runtime::sim`, a seeded simulation for tests, and `Builder::rng_seed` |
+//! | `tracing` | a span of the `tracing` crate for each task |
+//!
+//! A task's span lasts from its spawn to its end, and is entered while the task is polled. Its target
+//! is `volt::task`, its level `TRACE`, its fields `kind` (`task`, `local`, `blocking`), `task.id`
+//! (recorded at the first poll), `size.bytes`, and `loc.file`, `loc.line`, `loc.col` of the spawn.
 
 pub mod fs;
 #[cfg(feature = "hyper")]
@@ -24,7 +65,8 @@ pub mod task;
 pub mod time;
 
 pub use runtime::{run, spawn};
-/// Waits for several futures at once, or for the first of several; pins a value on the stack.
+/// Waits for all futures (`join!`), until one fails (`try_join!`), or for the first one (`select!`);
+/// `pin!` pins a value on the stack.
 ///
 /// They are those of the `tokio` crate, which work on any executor: the syntax, with `biased`,
 /// preconditions and `else`, is described there.

@@ -159,6 +159,24 @@ fn signals_that_cannot_be_caught_are_refused_by_name() {
 }
 
 #[test]
+fn outside_a_runtime_no_child_is_started_and_the_panic_names_the_call() {
+    fn message(call: impl FnOnce() + std::panic::UnwindSafe) -> String {
+        *std::panic::catch_unwind(call).unwrap_err().downcast::<String>().unwrap()
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("started");
+    let mut command = shell("mkdir \"$MARK\"");
+    command.env("MARK", &mark);
+    let spawned = message(std::panic::AssertUnwindSafe(|| drop(command.spawn())));
+    assert!(spawned.starts_with("`Command::spawn` needs a Volt runtime"), "{spawned}");
+    let listened = message(|| drop(signal(SignalKind::hangup())));
+    assert!(listened.starts_with("`signal` needs a Volt runtime"), "{listened}");
+    // Long enough for a child to get there.
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!mark.exists());
+}
+
+#[test]
 fn the_standard_output_of_a_child_that_uses_volt() {
     if std::env::var_os("VOLT_TEST_CHILD").is_some() {
         volt::run(async {

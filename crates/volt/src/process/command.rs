@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command as StdCommand, ExitStatus, Output, Stdio};
 
 use super::{Child, exit};
+use crate::runtime::context;
 
 /// A child to be started, as [`std::process::Command`], whose methods and defaults it has.
 ///
@@ -408,7 +409,10 @@ impl Command {
     /// # Ok(()) })
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
+        // Before the child starts: nobody would own it after a panic.
+        context::require("Command::spawn");
         exit::reap();
         Child::new(self.command.spawn()?, self.kill_on_drop)
     }

@@ -297,6 +297,14 @@ pub(crate) fn with_driver<R>(caller: &'static str, f: impl FnOnce(&driver::Handl
     with_runtime(caller, |runtime| f(&runtime.driver_handle))
 }
 
+/// # Panics
+/// If there is no current runtime.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn require(caller: &'static str) {
+    with_runtime(caller, |_| ());
+}
+
 #[cold]
 #[track_caller]
 fn no_runtime(caller: &'static str) -> ! {

@@ -218,11 +218,13 @@ pub struct Signal {
 ///     assert!(signal(SignalKind::from_raw(9)).is_err());
 /// });
 /// ```
+#[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     if kind.0 <= 0 || FORBIDDEN.contains(&kind.0) {
         let message = format!("signal {} cannot be listened for", kind.0);
         return Err(io::Error::new(ErrorKind::InvalidInput, message));
     }
+    crate::runtime::context::require("signal");
     let (receiver, sender) = UnixStream::pair()?;
     receiver.set_nonblocking(true)?;
     sender.set_nonblocking(true)?;
