@@ -11,6 +11,7 @@ use super::ring::Taken;
 use super::sender::Shared;
 use crate::block_on::block_on;
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::primitive::Arc;
 
 /// Receives a clone of every value sent after it subscribed. Made by [`channel`](super::channel) or
@@ -229,17 +230,21 @@ impl<T> Drop for Receiver<T> {
         tail.receivers -= 1;
         let (end, last) = (tail.position, tail.receivers == 0);
         drop(tail);
+        // The values go also if a waker or one of them panics.
+        let mut panic = FirstPanic::new();
         if last {
-            self.shared.abandoned.notify_all();
+            panic.catch(|| self.shared.abandoned.notify_all());
         }
         // The values that still count on this receiver; those that are overwritten are skipped.
         self.next = self.next.max(end.saturating_sub(self.shared.ring.capacity()));
         while self.next < end {
             if let Some(taken) = self.shared.ring.take(self.next) {
-                drop(taken.give_up());
+                let value = taken.give_up();
+                panic.catch(|| drop(value));
             }
             self.next += 1;
         }
+        panic.resume();
     }
 }
 

@@ -13,7 +13,7 @@ use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
 use crate::coop;
 use crate::primitive::thread;
-use crate::test::{Lender, drop_at_every_await};
+use crate::test::{Lender, Wakes, drop_at_every_await};
 
 #[derive(Default)]
 struct Counter(AtomicUsize);
@@ -178,6 +178,19 @@ fn the_channel_reopens_with_a_new_receiver() {
     let mut rx = tx.subscribe();
     assert_eq!(tx.send(2).unwrap(), 1);
     assert_eq!(rx.try_recv(), Ok(2));
+}
+
+#[test]
+fn a_receiver_that_is_gone_keeps_no_value_although_a_waker_panics() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let value = Arc::new(());
+    let (tx, rx) = channel(4);
+    tx.send(value.clone()).unwrap();
+    tx.send(value.clone()).unwrap();
+    let mut closed = pin!(tx.closed());
+    assert!(Wakes::panicking().poll(closed.as_mut()).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+    assert_eq!((Arc::strong_count(&value), tx.len()), (1, 0));
 }
 
 #[test]

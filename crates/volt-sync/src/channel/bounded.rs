@@ -53,6 +53,7 @@ use super::ring::Ring;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
 use crate::cache_padded::CachePadded;
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::primitive::{AtomicBool, spin};
 
 /// Those who sleep.
@@ -194,18 +195,26 @@ impl<T> Bounded<T> {
     }
 
     /// Drops all messages, when nobody can receive them any more.
+    ///
+    /// # Panics
+    /// If the drop of a message does, with the first such panic, when all are gone.
     pub(crate) fn discard(&self) {
         let mut attempt = 0;
+        let mut panic = FirstPanic::new();
         loop {
             match self.ring.claim_head() {
-                Ok(full) => drop(full.take()),
+                Ok(full) => {
+                    let message = full.take();
+                    panic.catch(|| drop(message));
+                }
                 Err(Nothing::Busy) => {
                     spin(attempt);
                     attempt = attempt.saturating_add(1);
                 }
-                Err(_) => return,
+                Err(_) => break,
             }
         }
+        panic.resume();
     }
 }
 

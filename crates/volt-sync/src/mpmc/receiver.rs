@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use super::{Channel, TryRecvError, common_methods};
 use crate::block_on::block_on;
 use crate::channel::waiter::Waiter;
+use crate::first_panic::FirstPanic;
 use crate::primitive::Arc;
 
 /// Receives messages; see the [module](super). Clones receive from the same channel: each message
@@ -119,12 +120,17 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
+        // All of it is done also if a waker or a message panics.
+        let mut panic = FirstPanic::new();
         #[cfg(feature = "futures")]
-        self.release_stream();
+        panic.catch(|| self.release_stream());
         if self.channel.receivers.remove() {
-            self.channel.close();
-            self.channel.discard();
+            panic.catch(|| {
+                self.channel.close();
+            });
+            panic.catch(|| self.channel.discard());
         }
+        panic.resume();
     }
 }
 

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use super::{Channel, SendError, TrySendError, common_methods};
 use crate::block_on::block_on;
 use crate::channel::waiter::Waiter;
+use crate::first_panic::FirstPanic;
 use crate::primitive::Arc;
 
 /// Sends messages; see the [module](super). Clones send into the same channel.
@@ -132,11 +133,16 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
+        // All of it is done also if a waker panics.
+        let mut panic = FirstPanic::new();
         #[cfg(feature = "futures")]
-        self.release_sink();
+        panic.catch(|| self.release_sink());
         if self.channel.senders.remove() {
-            self.channel.close();
+            panic.catch(|| {
+                self.channel.close();
+            });
         }
+        panic.resume();
     }
 }
 

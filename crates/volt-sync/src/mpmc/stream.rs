@@ -38,9 +38,11 @@ impl<T> Stream for Receiver<T> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let this = self.get_mut();
         let waiter = this.stream.get_or_insert_with(|| Box::pin(Waiter::new(1)));
-        let received = ready!(this.channel.poll_recv(waiter.as_mut(), cx));
-        waiter.set_state(State::Idle);
-        Poll::Ready(received.ok())
+        // Not at the end of the poll before, which a waker's panic may have cut short.
+        if waiter.state() == State::Done {
+            waiter.set_state(State::Idle);
+        }
+        this.channel.poll_recv(waiter.as_mut(), cx).map(Result::ok)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

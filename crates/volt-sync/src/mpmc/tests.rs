@@ -264,6 +264,40 @@ fn a_panicking_waker_reaches_the_caller_after_all_were_woken_and_nothing_is_stuc
     assert_eq!((poll_once(one), poll_once(two)), (Poll::Ready(None), Poll::Ready(None)));
 }
 
+/// Its drop panics, and is counted.
+struct Bomb(std::rc::Rc<std::cell::Cell<u32>>);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() + 1);
+        panic!("a message that panics");
+    }
+}
+
+#[test]
+fn messages_that_panic_in_drop_leave_none_behind() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let drops = std::rc::Rc::default();
+    let (tx, rx) = bounded(4);
+    (0..3).for_each(|_| drop(tx.try_send(Bomb(std::rc::Rc::clone(&drops)))));
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+    assert_eq!(drops.get(), 3, "although the sender is still there");
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_message_of_a_receiver_that_is_gone() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    for capacity in [Some(1), None] {
+        let (tx, rx) = capacity.map_or_else(unbounded, bounded);
+        let message = std::rc::Rc::new(());
+        tx.try_send(message.clone()).unwrap();
+        let mut closed = pin!(tx.closed());
+        assert!(Wakes::panicking().poll(closed.as_mut()).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+        assert_eq!(std::rc::Rc::strong_count(&message), 1);
+    }
+}
+
 #[test]
 fn more_waiters_than_fit_into_one_round_are_all_woken() {
     let (tx, rx) = bounded::<u8>(1);
@@ -278,6 +312,8 @@ fn more_waiters_than_fit_into_one_round_are_all_woken() {
 
 #[cfg(feature = "futures")]
 mod adapters {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use futures::{SinkExt, StreamExt};
 
     use super::{Poll, Wakes, bounded, pin, poll_once, ready, unbounded};
@@ -312,6 +348,51 @@ mod adapters {
         drop(rx);
         assert_eq!(wakes.count(), 1);
         assert_eq!(poll_once(recv), Poll::Ready(Some(1)));
+    }
+
+    /// A waiting sender's waker panics when it is given the place.
+    #[test]
+    fn a_stream_goes_on_after_a_waker_that_panics() {
+        let (tx, mut rx) = bounded(1);
+        tx.try_send(1).unwrap();
+        let mut send = pin!(tx.send(2));
+        assert!(Wakes::panicking().poll(send.as_mut()).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| poll_once(pin!(rx.next())))).is_err());
+        assert_eq!(poll_once(send), Poll::Ready(Ok(())));
+        assert_eq!(ready(rx.next()), Some(2));
+    }
+
+    /// As above, when a sink gives its place back.
+    #[test]
+    fn the_last_sink_closes_the_channel_although_a_waker_panics() {
+        let (mut tx, rx) = bounded::<u8>(1);
+        let weak = tx.downgrade();
+        assert!(poll_once(pin!(std::future::poll_fn(|cx| tx.poll_ready_unpin(cx)))).is_ready());
+        let other = tx.clone();
+        let mut send = Box::pin(other.send(2));
+        assert!(Wakes::panicking().poll(send.as_mut()).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(tx))).is_err());
+        assert_eq!(poll_once(send.as_mut()), Poll::Ready(Ok(())));
+        drop(send);
+        drop(other);
+        assert_eq!(ready(rx.recv()), Some(2));
+        assert!(weak.upgrade().is_none());
+        assert_eq!(poll_once(pin!(rx.recv())), Poll::Ready(None));
+    }
+
+    /// As above, when a stream passes its turn on.
+    #[test]
+    fn the_last_stream_closes_the_channel_although_a_waker_panics() {
+        let (tx, mut rx) = bounded(1);
+        let other = rx.clone();
+        assert!(poll_once(pin!(rx.next())).is_pending());
+        let mut recv = Box::pin(other.recv());
+        assert!(Wakes::panicking().poll(recv.as_mut()).is_pending());
+        tx.try_send(1).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+        drop(recv);
+        drop(other);
+        assert!(tx.is_closed());
     }
 
     #[test]

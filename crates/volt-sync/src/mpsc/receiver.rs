@@ -218,8 +218,11 @@ macro_rules! common {
 
         impl<T> Drop for $Receiver<T> {
             fn drop(&mut self) {
-                self.close();
-                self.shared.channel.discard();
+                // The messages go also if a waker panics.
+                let mut panic = $crate::first_panic::FirstPanic::new();
+                panic.catch(|| self.close());
+                panic.catch(|| self.shared.channel.discard());
+                panic.resume();
             }
         }
 

@@ -382,3 +382,20 @@ fn values_of_either_half_are_dropped_exactly_once() {
     drop((tx, utx));
     assert_eq!(Rc::strong_count(&value), 1, "dropped with the channel");
 }
+
+#[test]
+fn a_waker_that_panics_keeps_no_message_of_a_receiver_that_is_gone() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let message = Rc::new(());
+    let (tx, rx) = channel(1);
+    tx.try_send(message.clone()).unwrap();
+    let mut closed = pin!(tx.closed());
+    assert!(Wakes::panicking().poll(closed.as_mut()).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+    let (tx, rx) = unbounded_channel();
+    tx.send(message.clone()).unwrap();
+    let mut closed = pin!(tx.closed());
+    assert!(Wakes::panicking().poll(closed.as_mut()).is_pending());
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
+    assert_eq!(Rc::strong_count(&message), 1);
+}
