@@ -40,7 +40,8 @@
 //! 6. A release that would bring more than MAX permits panics, and adds none. Only if it brings few
 //!    and read less than MAX / 2 does it add without a look at the sum. The counter can wrap then if
 //!    others, between its two instructions, bring more than MAX / 4 at once: it sees that, takes its
-//!    permits out again, and serves those who found too few in between.
+//!    permits out again, and serves those who found too few in between. Another such release that
+//!    comes before that does not see it: then MAX are left, and only the first one panics.
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
@@ -202,8 +203,16 @@ impl Permits {
     /// Takes a deposit out again that was too much (invariant 6).
     #[cold]
     fn undo(&self, deposit: usize) -> ! {
-        // ORD relaxed: nothing was handed over.
-        self.word.fetch_sub(deposit, Relaxed);
+        // ORD relaxed: a guess, which the compare-and-swap verifies.
+        let mut word = Word::from_bits(self.word.load(Relaxed));
+        loop {
+            let next = word.without_wrapped(deposit);
+            // ORD relaxed: nothing was handed over.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
+                Ok(_) => break,
+                Err(actual) => word = Word::from_bits(actual),
+            }
+        }
         self.release_slow(0);
         overflow();
     }

@@ -314,6 +314,20 @@ fn the_repair_of_a_counter_that_wrapped_serves_those_who_found_too_few() {
     assert_eq!(poll_once(waiter), Poll::Ready(Ok(())));
 }
 
+/// As above: a second release came while the counter was wrapped, and did not notice.
+#[test]
+fn the_repair_of_a_counter_that_wrapped_leaves_all_that_fit() {
+    use std::sync::atomic::Ordering::SeqCst;
+    let permits = Permits::new(Permits::MAX);
+    let (first, second) = (super::word::Word::new(3).bits(), super::word::Word::new(2).bits());
+    permits.word.fetch_add(first, SeqCst);
+    permits.word.fetch_add(second, SeqCst);
+    assert!(catch_unwind(AssertUnwindSafe(|| permits.undo(first))).is_err());
+    assert_eq!(permits.available(), Permits::MAX);
+    assert_eq!(permits.try_acquire(Permits::MAX), Ok(()));
+    assert_eq!(permits.available(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Try(usize),

@@ -89,6 +89,16 @@ impl Word {
         }
     }
 
+    /// After the addition of `deposit`, bits of permits, has wrapped: without them. If others have
+    /// brought as many since, so that the rest does not fit, as many as do.
+    #[inline(always)]
+    pub(super) const fn without_wrapped(self, deposit: usize) -> Self {
+        match self.0.checked_sub(deposit) {
+            None => Self(self.0.wrapping_sub(deposit)),
+            Some(_) => Self(self.0 | (usize::MAX << SHIFT)),
+        }
+    }
+
     /// True if nobody waits and `n` more permits fit, also if others add as few at the same time.
     #[inline(always)]
     pub(super) const fn is_easy_to_add(self, n: usize) -> bool {
