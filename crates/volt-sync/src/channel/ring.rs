@@ -41,6 +41,7 @@
 //! | [RG2] | `Full::take`, `Ring::take_many` | `Ring::claim_tail_once`, `Ring::claim_tail`, `Ring::claim_slow`, `Ring::claim_reserved` | that the place is empty | `channel::bounded::model::a_place_is_reused_after_its_value_left` |
 //! | [RG3] | moves of the tail | `Ring::look` | the claimed place, for a receiver that is about to sleep | none: loom sees fences instead. Litmus test `order_channel::weak_orders_of_the_flag_or_the_tail_lose_a_wake_up` of volt-models |
 //! | [RG4] | moves of the head | `Ring::claim_slow`, `Ring::reserve` | the freed place, for a sender that is about to sleep | none: as [RG3]; and `order_channel::a_sleeping_sender_or_the_only_receivers_free_place_is_seen` |
+//! | [RG5] | `Full::take`, `Ring::take_many` | `Ring::has_free_place` | the move of the head, on to whoever sees the tail moved | `channel::ring::model::nobody_sees_more_messages_than_fit` |
 //!
 //! Progress: a sender paused between claim and publication blocks the receivers of its place, one
 //! paused receiver the senders of its place one lap later: they see `Busy` and come back. Claims
@@ -163,7 +164,8 @@ impl<T> Full<'_, T> {
         // SAFETY: published before the claim, which is used up here, and ours until we free it
         // (invariant 2).
         let value = self.place.value.with(|place| unsafe { place.read() });
-        // ORD[RG2] release: the place is empty.
+        // ORD[RG2] release: the place is empty. The same
+        // ORD[RG5] release: for those who have another place.
         self.place.stamp.store(self.free, Release);
         // SAFETY: a published place holds a value.
         unsafe { value.assume_init() }
@@ -294,8 +296,8 @@ impl<T> Ring<T> {
         let used = self.capacity.wrapping_sub(tail.reserved());
         let before = tail.position().wrapping_sub((used as u64) << SHIFT);
         tail.0 & (CLOSED | WAITERS) == 0
-            // ORD relaxed: a claim reads the stamp of its own place with acquire.
-            && self.place(before).stamp.load(Relaxed) == self.next_stamp(before)
+            // ORD[RG5] acquire: the head as it was moved past that place.
+            && self.place(before).stamp.load(Acquire) == self.next_stamp(before)
     }
 
     /// With the head asked.
@@ -518,7 +520,8 @@ impl<T> Ring<T> {
         self.head.store(head, SeqCst);
         let mut at = first;
         while at != head {
-            // ORD[RG2] release: the place is empty.
+            // ORD[RG2] release: the place is empty. The same
+            // ORD[RG5] release: for those who have another place.
             self.place(at).stamp.store(self.next_stamp(at), Release);
             at = at.wrapping_add(ONE);
         }

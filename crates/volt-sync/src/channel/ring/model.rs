@@ -1,3 +1,5 @@
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::Ring;
 use crate::channel::Nothing;
 use crate::primitive::{Arc, spin, thread};
@@ -35,6 +37,28 @@ fn a_message_that_is_being_written_is_not_the_end() {
         assert_eq!(recv(&ring), Ok(1));
         assert_eq!(recv(&ring), Err(Nothing::Closed));
     });
+}
+
+/// A sender that finds room in the stamps alone has seen the head pass the place. So has whoever
+/// sees its move of the tail.
+#[test]
+fn nobody_sees_more_messages_than_fit() {
+    let one = |ring: &Ring<i32>| recv(ring).is_ok();
+    // SAFETY: one thread receives.
+    let many = |ring: &Ring<i32>| unsafe { ring.take_many(&mut Vec::new(), 1) }.is_ok();
+    for receive in [one, many] {
+        loom::model(move || {
+            let ring = Arc::new(Ring::new(3));
+            (0..3).for_each(|value| assert!(send(&ring, value)));
+            let (receives, sends) = (ring.clone(), ring.clone());
+            let receiver = thread::spawn(move || assert!(receive(&receives)));
+            let sender = thread::spawn(move || send(&sends, 3));
+            sender.join().unwrap();
+            let (tail, head) = (ring.tail(), ring.head.load(Relaxed));
+            assert!(tail.ahead_of(head).is_none_or(|len| len <= 3), "more than fit");
+            receiver.join().unwrap();
+        });
+    }
 }
 
 #[test]
