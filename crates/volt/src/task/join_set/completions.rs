@@ -256,6 +256,15 @@ impl<T> Completions<T> {
     }
 }
 
+#[cfg(all(test, not(volt_loom)))]
+impl<T> Completions<T> {
+    /// How many counts there are, and how many of them are the set's.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        // ORD relaxed: a statistic.
+        (self.shared().map_or(0, |shared| shared.counts.load(Relaxed)), 1 + self.spare)
+    }
+}
+
 impl<T> Drop for Completions<T> {
     fn drop(&mut self) {
         if self.len > 0 {
@@ -310,14 +319,19 @@ impl<T> Shared<T> {
     /// Pushes an entry whose task has completed; its waker's count goes with it if it is not the
     /// first in the stack. If it is, or the stack is closed, the count stays the caller's.
     ///
+    /// By pointer, since a reference in the arguments would have to be valid until the return, and
+    /// the `Shared` may go as soon as the entry is in the stack.
+    ///
     /// # Safety
-    /// The entry is one of this set's, and the caller has used up its waker.
+    /// The entry is one of this set's, and the caller has used up its waker, but not its count.
     #[inline]
-    unsafe fn push(&self, entry: *mut Entry<T>) -> Pushed {
-        // SAFETY: alive as long as `self`.
+    unsafe fn push(this: NonNull<Self>, entry: *mut Entry<T>) -> Pushed {
+        // SAFETY: alive by the waker's count until the push.
+        let completed = unsafe { &this.as_ref().completed };
+        // SAFETY: alive as long as the `Shared`.
         let place = unsafe { &*entry };
         // ORD relaxed: only the operand of the exchange.
-        let mut head = self.completed.load(Relaxed);
+        let mut head = completed.load(Relaxed);
         loop {
             if head == Self::CLOSED {
                 return Pushed::Closed;
@@ -327,7 +341,7 @@ impl<T> Shared<T> {
             // SAFETY: so is this (invariant 2).
             place.counted.with_mut(|counted| unsafe { *counted = !head.is_null() });
             // ORD[JS1] release: publishes the link.
-            match self.completed.compare_exchange_weak(head, entry, Release, Relaxed) {
+            match completed.compare_exchange_weak(head, entry, Release, Relaxed) {
                 Ok(_) if head.is_null() => return Pushed::First,
                 Ok(_) => return Pushed::Behind,
                 Err(now) => head = now,
@@ -379,6 +393,16 @@ impl<T> Drop for Shared<T> {
     }
 }
 
+/// A waker's count. It is given back also if the set's own waker panics.
+struct Count<T>(NonNull<Shared<T>>);
+
+impl<T> Drop for Count<T> {
+    fn drop(&mut self) {
+        // SAFETY: the count is this one's.
+        unsafe { Shared::give_back(self.0, 1) };
+    }
+}
+
 impl<T> Entry<T> {
     const VTABLE: RawWakerVTable =
         RawWakerVTable::new(Self::clone, Self::wake, Self::wake_by_ref, Self::drop);
@@ -405,24 +429,22 @@ impl<T> Entry<T> {
     unsafe fn wake(entry: *const ()) {
         let entry = entry.cast_mut().cast::<Self>();
         // SAFETY: the waker's count keeps the entry alive.
-        let address = unsafe { (*entry).shared };
-        // SAFETY: and the `Shared`; after the push this is used if the count is still ours.
-        let shared = unsafe { address.as_ref() };
+        let shared = unsafe { (*entry).shared };
         // SAFETY: the entry is of this set, and its waker is used up here.
-        match unsafe { shared.push(entry) } {
-            Pushed::Behind => return,
-            Pushed::First => drop(shared.waiter.wake()),
-            Pushed::Closed => {}
+        let pushed = unsafe { Shared::push(shared, entry) };
+        if let Pushed::Behind = pushed {
+            return;
         }
-        // SAFETY: the waker's count.
-        unsafe { Shared::give_back(address, 1) };
+        let count = Count(shared);
+        if let Pushed::First = pushed {
+            // SAFETY: alive by the count.
+            unsafe { count.0.as_ref() }.waiter.wake();
+        }
     }
 
     unsafe fn drop(entry: *const ()) {
         let entry = entry.cast_mut().cast::<Self>();
         // SAFETY: the waker's count keeps the entry alive.
-        let address = unsafe { (*entry).shared };
-        // SAFETY: that count, as the waker is dropped here.
-        unsafe { Shared::give_back(address, 1) };
+        drop(Count(unsafe { (*entry).shared }));
     }
 }

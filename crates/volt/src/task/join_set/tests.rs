@@ -142,3 +142,29 @@ fn drop_with_outputs_that_were_not_joined() {
     assert_eq!(dropped(), 4);
     Queue::shutdown(queue);
 }
+
+/// The memory goes although a wake-up has panicked.
+#[test]
+fn panic_in_the_sets_waker_keeps_no_count() {
+    struct Panics {
+        _owns: Dropped,
+    }
+    impl std::task::Wake for Panics {
+        fn wake(self: std::sync::Arc<Self>) {
+            panic!("a test");
+        }
+    }
+    let queue = Queue::new();
+    let mut set = JoinSet::new();
+    let (owns, dropped) = Dropped::counter();
+    let waker = Waker::from(std::sync::Arc::new(Panics { _owns: owns }));
+    set.insert(Queue::spawn(&queue, ready(1)));
+    assert!(set.poll_join_next(&mut Context::from_waker(&waker)).is_pending());
+    drop(waker);
+    queue.run();
+    assert_eq!(dropped(), 1);
+    let Poll::Ready(Some(Ok(1))) = join(&mut set) else { panic!("nothing to join") };
+    let (counts, own) = set.tasks.counts();
+    assert_eq!(counts, own);
+    Queue::shutdown(queue);
+}
