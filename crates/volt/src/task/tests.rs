@@ -16,6 +16,7 @@ fn finish<T>(join: &mut JoinHandle<T>) -> Result<T, JoinError> {
     }
 }
 
+mod kept;
 mod transitions;
 
 /// Panics when it is dropped.
