@@ -3,7 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use volt::runtime::{Builder, Runtime};
@@ -477,4 +478,86 @@ fn lent_threads_return() {
         assert!(rt.metrics().num_blocking_threads() <= 3);
     }
     drop(rt);
+}
+
+// ---- A shutdown that wakes tasks
+
+/// Wakes a task when it is dropped, under a lock.
+struct Link {
+    place: Arc<Mutex<Option<Waker>>>,
+    lock: Arc<Mutex<()>>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let waker = self.place.lock().unwrap().take();
+        let _held = self.lock.lock();
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Waits to be woken, for ever.
+async fn linked(place: Arc<Mutex<Option<Waker>>>, ready: Arc<AtomicUsize>, next: Option<Link>) {
+    let _next = next;
+    std::future::poll_fn(move |cx| {
+        *place.lock().unwrap() = Some(cx.waker().clone());
+        ready.fetch_add(1, Ordering::SeqCst);
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+/// Each task's drop wakes the next one. The first is in another shard than the others, and goes
+/// first; the wake-up of the next one must not drop it, or the stack is as deep as the chain is long.
+#[test]
+fn a_shutdown_of_a_chain_of_tasks_needs_no_stack() {
+    const TASKS: usize = 20_000;
+    within("the shutdown", || {
+        let rt = current();
+        let ready = Arc::new(AtomicUsize::new(0));
+        let mut next = None;
+        for _ in 0..TASKS {
+            let place = Arc::new(Mutex::new(None));
+            let link = Link { place: place.clone(), lock: Arc::default() };
+            rt.spawn(linked(place, ready.clone(), next.replace(link)));
+        }
+        rt.block_on(async {
+            volt::spawn(linked(Arc::default(), ready.clone(), next));
+            while ready.load(Ordering::SeqCst) <= TASKS {
+                yield_now().await;
+            }
+        });
+        drop(rt);
+    });
+}
+
+/// Whoever wakes a task may hold a lock that the task's drop needs.
+#[test]
+fn a_wake_up_drops_no_task_while_the_runtime_shuts_down() {
+    struct Locks(Arc<Mutex<()>>, Arc<AtomicBool>);
+    impl Drop for Locks {
+        fn drop(&mut self) {
+            if self.0.try_lock().is_err() {
+                self.1.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+    for rt in [current(), multi(1)] {
+        let (place, lock) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(())));
+        let (ready, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let locks = Locks(lock.clone(), held.clone());
+        let waits = linked(place.clone(), ready.clone(), None);
+        rt.spawn(async move {
+            let _locks = locks;
+            waits.await;
+        });
+        rt.block_on(async {
+            volt::spawn(linked(Arc::default(), ready.clone(), Some(Link { place, lock })));
+            while ready.load(Ordering::SeqCst) < 2 {
+                yield_now().await;
+            }
+        });
+        drop(rt);
+        assert!(!held.load(Ordering::SeqCst), "dropped by the wake-up");
+    }
 }

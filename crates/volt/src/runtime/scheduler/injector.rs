@@ -207,6 +207,12 @@ impl<T: Linked> Injector<T> {
         self.len.store(list.len, SeqCst);
     }
 
+    /// Calls `f` under the lock: each push comes before it, with all that it leaves to see, or after.
+    pub(crate) fn between_pushes<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _list = self.lock();
+        f()
+    }
+
     /// Appends a chain.
     pub(crate) fn push_batch(&self, chain: Chain<T>) {
         let mut list = self.lock();

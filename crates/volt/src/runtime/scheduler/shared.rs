@@ -137,6 +137,8 @@ pub(crate) struct Shared {
     driver_wish: AtomicUsize,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
+    /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
+    abandoned: AtomicBool,
     /// Workers that have not begun to shut down.
     workers_left: AtomicUsize,
     pub(crate) threads: Arc<Threads>,
@@ -193,6 +195,7 @@ impl Shared {
             driver_wish: AtomicUsize::new(0),
             driver_handle,
             shutdown: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
             threads: Arc::new(Threads::new()),
             blocking,
@@ -305,11 +308,18 @@ impl Shared {
 
     /// Queues a task for whoever comes first. The caller keeps the scheduler alive by itself.
     fn inject(&self, task: Notified) {
+        let mut abandoned = false;
+        let count = || {
+            self.remote.add(1);
+            // ORD relaxed: under the lock.
+            abandoned = self.abandoned.load(Relaxed);
+        };
         // SAFETY: the `Notified` is given away.
-        unsafe { self.injector.push_with(task.into_raw(), || self.remote.add(1)) };
+        unsafe { self.injector.push_with(task.into_raw(), count) };
         self.notify();
-        if self.is_current_thread() && self.is_shut_down() {
-            // Whoever shut it down may not have waited for us.
+        if abandoned {
+            // Whoever shut it down has not waited for us. Only then: this may be a wake-up under a
+            // lock that the task's drop needs, or within the drop of a task that wakes another one.
             self.drain_to_the_last(Some(primitive::now()));
         }
     }
@@ -506,10 +516,13 @@ impl Shared {
         while !self.owned.is_empty() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             self.drain();
-            if deadline.is_some_and(|deadline| primitive::now() >= deadline)
-                && !self.owned.is_empty()
-            {
-                return;
+            if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
+                // ORD relaxed: under the lock. Who pushes has pushed before this, or sees it.
+                self.injector.between_pushes(|| self.abandoned.store(true, Relaxed));
+                self.drain();
+                if !self.owned.is_empty() {
+                    return;
+                }
             }
             primitive::spin(attempt);
             if attempt > 1000 {

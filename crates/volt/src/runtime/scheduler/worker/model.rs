@@ -14,6 +14,15 @@ use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::Worker;
 use crate::time::Clock;
 
+/// Counts its drops.
+struct Count(Arc<AtomicUsize>);
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
 fn scheduler(workers: usize) -> Arc<Shared> {
     let config = Config { seed: 1, ..Config::default() };
     let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
@@ -80,12 +89,6 @@ fn outside_wake_against_parking() {
 /// Shutdown against a spawn: the task runs or is cancelled, and is dropped once in any case.
 #[test]
 fn shutdown_against_spawn() {
-    struct Count(Arc<AtomicUsize>);
-    impl Drop for Count {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
     loom::model(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
@@ -234,12 +237,6 @@ fn the_driver_is_given_away_against_wakes() {
 /// `block_on` spawns and runs a task: one of them drops it, once.
 #[test]
 fn shutdown_in_a_hurry_against_a_guest() {
-    struct Count(Arc<AtomicUsize>);
-    impl Drop for Count {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -261,6 +258,29 @@ fn shutdown_in_a_hurry_against_a_guest() {
         guest.join().unwrap();
         assert_eq!(shared.alive_tasks(), 0);
         drop(shared);
+        assert_eq!(drops.load(Relaxed), 1);
+    });
+}
+
+/// A thread spawns on a current-thread runtime while another one shuts it down and does not wait:
+/// one of them drops the task.
+#[test]
+fn shutdown_in_a_hurry_against_a_spawn() {
+    loom::model(|| {
+        let shared = scheduler(0);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let outside = thread::spawn({
+            let (shared, count) = (shared.clone(), Count(drops.clone()));
+            move || {
+                drop(shared.spawn(async move {
+                    let _count = count;
+                }));
+            }
+        });
+        shared.begin_shutdown();
+        shared.shut_down_current_thread(Some(volt_sync::internal::primitive::now()));
+        outside.join().unwrap();
+        assert_eq!(shared.alive_tasks(), 0);
         assert_eq!(drops.load(Relaxed), 1);
     });
 }
