@@ -42,7 +42,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use volt_sync::internal::WaiterSlot;
-use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize, UnsafeCell, fence};
+use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 
 use crate::task::{AbortHandle, JoinHandle};
 
@@ -309,8 +309,9 @@ impl<T> Shared<T> {
         let shared = unsafe { this.as_ref() };
         // ORD[JS2] release: what was done with these counts.
         if shared.counts.fetch_sub(counts, Release) == counts {
-            // ORD[JS2] acquire: what was done with all others.
-            fence(Acquire);
+            // ORD[JS2] acquire: what was done with all others. Not a fence, which ThreadSanitizer does
+            // not see: this reads what the subtraction left, and that continues all their releases.
+            shared.counts.load(Acquire);
             // SAFETY: leaked by `grow`; nobody else has a count.
             drop(unsafe { Box::from_raw(this.as_ptr()) });
         }
