@@ -69,8 +69,9 @@ pub(crate) fn run(sanitizer: Sanitizer) -> Result<Tests, String> {
             .env("VOLT_STRESS", "1")
             // Panics are part of the tests; printing their backtraces is the standard library's.
             .env("RUST_BACKTRACE", "0")
-            .env("TSAN_OPTIONS", format!("{options} suppressions={}", suppressions()))
+            .env("TSAN_OPTIONS", format!("{options} suppressions={}", file("tsan.supp")))
             .env("ASAN_OPTIONS", options)
+            .env("LSAN_OPTIONS", format!("print_suppressions=0 suppressions={}", file("lsan.supp")))
             // libtest captures output, that of panics too, behind a lock of the standard library.
             .args(["--", "--nocapture"]);
         total += run_tests(&mut command)?;
@@ -78,8 +79,9 @@ pub(crate) fn run(sanitizer: Sanitizer) -> Result<Tests, String> {
     Ok(total)
 }
 
-fn suppressions() -> String {
-    crate::command::root().join("xtask/tsan.supp").display().to_string()
+/// The path of a file beside this crate's manifest.
+fn file(name: &str) -> String {
+    crate::command::root().join("xtask").join(name).display().to_string()
 }
 
 /// The target triple of this machine; sanitizers want it named.
