@@ -81,6 +81,26 @@ fn a_join_deeper_than_the_bound_does_not_deadlock() {
     assert_eq!(rt.block_on(async { volt::spawn(async { nest(100) }).await.unwrap() }), 100);
 }
 
+/// Each worker gets another thread several times, by joins on top of joins that have run their target
+/// themselves: these must not go on as a worker that they no longer are.
+#[test]
+fn joins_below_one_that_hands_its_worker_over_do_not_go_on_as_that_worker() {
+    fn nest(depth: u32) -> u32 {
+        if depth == 0 { 0 } else { volt::spawn(async move { nest(depth - 1) }).join().unwrap() + 1 }
+    }
+    for _ in 0..20 {
+        let rt = Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_stack_size(256 << 10)
+            .build()
+            .unwrap();
+        let nests: Vec<_> = (0..4).map(|_| rt.spawn(async { nest(200) })).collect();
+        for nest in nests {
+            assert_eq!(rt.block_on(nest).unwrap(), 200);
+        }
+    }
+}
+
 /// The target runs elsewhere and takes its time: the join parks until it has completed.
 #[test]
 fn a_join_with_nothing_to_help_with_waits() {

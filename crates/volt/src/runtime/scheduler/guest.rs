@@ -200,6 +200,10 @@ impl Worker<'_> {
 
     fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>, queues: bool) -> Option<T> {
         loop {
+            // By a call on top of this one: who wakes this member, wakes the other thread.
+            if self.handed_over.get() {
+                return None;
+            }
             if self.is_running() && self.is_roots_turn(queues) {
                 self.end_search();
                 self.be_open();
