@@ -89,7 +89,8 @@ impl Builder {
         self
     }
 
-    /// Called on each thread, with its index, after its last task. A panic of it is discarded.
+    /// Called on each thread, with its index, after its last task, unless it spawns more itself. A
+    /// panic of it is discarded.
     #[must_use]
     pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.config.on_stop = Some(Arc::new(hook));

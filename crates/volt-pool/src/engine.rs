@@ -13,13 +13,14 @@
 use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
 
+use crate::ending;
 use crate::made::Made;
 use crate::payload::{discard, discard_payload};
 use crate::queue::{Closed, Queue};
@@ -47,6 +48,8 @@ pub(crate) struct Config {
 }
 
 pub(crate) struct Core {
+    /// Tells it from all other pools.
+    pub(crate) number: u64,
     pub(crate) sync: SyncWord,
     pub(crate) injector: Queue,
     pub(crate) workers: Roster,
@@ -67,9 +70,15 @@ pub(crate) struct Core {
     pub(crate) made: Made,
 }
 
+/// A pool for which this thread runs what no thread could be started for, further down on its stack.
+struct Inline {
+    core: *const Core,
+    outer: *const Inline,
+}
+
 thread_cell! {
-    /// True while this thread, which is none of a pool, runs what no thread could be started for.
-    static RUNNING_INLINE: Cell<bool> = Cell::new(false)
+    /// The innermost of them. Tasks of one pool may submit to another one.
+    static INLINE: Cell<*const Inline> = Cell::new(ptr::null())
 }
 
 /// A guest's record, while nobody uses it.
@@ -77,6 +86,14 @@ struct Guest(*const Worker);
 
 // SAFETY: records are `Send`, and one that is not in use belongs to whoever takes it.
 unsafe impl Send for Guest {}
+
+/// Calls `part`, again after each panic: a raw task that panics must not take the thread with it.
+fn run_to_the_end(worker: &Worker, part: impl Fn(&Worker)) {
+    while let Err(payload) = catch_unwind(AssertUnwindSafe(|| part(worker))) {
+        discard_payload(payload);
+        worker.reset();
+    }
+}
 
 /// A mutex without poisoning: nothing here panics while it holds one.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -89,6 +106,7 @@ impl Core {
         let spin =
             if config.threads <= processors && processors > 1 { SPIN } else { Duration::ZERO };
         Arc::new(Self {
+            number: ending::new_number(),
             sync: SyncWord::new(),
             injector: Queue::new(),
             workers: Roster::new(),
@@ -129,7 +147,7 @@ impl Core {
         struct Leave<'a>(&'a Core, *const Worker);
         impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                Worker::enter(std::ptr::null());
+                Worker::enter(ptr::null());
                 lock(&self.0.guests).push(Guest(self.1));
             }
         }
@@ -156,7 +174,7 @@ impl Core {
     pub(crate) fn own_worker(&self) -> Option<&Worker> {
         // SAFETY: set by the thread itself, whose record outlives its run.
         let worker = unsafe { worker::current().as_ref() }?;
-        std::ptr::eq(worker.core(), self).then_some(worker)
+        ptr::eq(worker.core(), self).then_some(worker)
     }
 
     #[inline]
@@ -174,7 +192,7 @@ impl Core {
             // SAFETY: our own record; the task is in no queue (1).
             Some(worker) => unsafe { worker.push(task) },
             // SAFETY: the task is in no queue (1).
-            None => drop(unsafe { self.injector.push((task, task)) }?),
+            None => unsafe { self.inject((task, task)) }?,
         }
         self.notify();
         Ok(())
@@ -192,10 +210,30 @@ impl Core {
             // SAFETY: in no queue (1).
             Some(worker) => unsafe { worker.push_chain(chain) },
             // SAFETY: in no queue (1).
-            None => drop(unsafe { self.injector.push(chain) }?),
+            None => unsafe { self.inject(chain) }?,
         }
         self.notify();
         Ok(())
+    }
+
+    /// Queues a chain from outside. For a thread that was one of the pool's the pool has ended: all
+    /// others may have as well, and the shutdown, which takes what is left, waits for this one.
+    ///
+    /// # Safety
+    /// 1. As for `schedule`, for each task of the chain.
+    #[inline]
+    unsafe fn inject(&self, chain: (NonNull<Task>, NonNull<Task>)) -> Result<(), Closed> {
+        if self.has_ended_here() {
+            return Err(Closed);
+        }
+        // SAFETY: in no queue (1).
+        unsafe { self.injector.push(chain) }.map(drop)
+    }
+
+    /// True if the calling thread was one of the pool's, and has ended its part.
+    #[inline]
+    pub(crate) fn has_ended_here(&self) -> bool {
+        ending::ended_here() == self.number
     }
 
     /// Makes sure that somebody looks at the queues.
@@ -271,15 +309,14 @@ impl Core {
         if let Some(hook) = &self.config.on_start {
             discard(|| hook(number));
         }
-        // A raw task that panics must not take the thread with it.
-        while let Err(payload) = catch_unwind(AssertUnwindSafe(|| worker.live())) {
-            discard_payload(payload);
-            worker.reset();
-        }
+        run_to_the_end(worker, Worker::live);
         if let Some(hook) = &self.config.on_stop {
             discard(|| hook(number));
+            // It may have queued something here, and perhaps nobody waits for this thread.
+            run_to_the_end(worker, Worker::leave);
         }
-        Worker::enter(std::ptr::null());
+        Worker::enter(ptr::null());
+        ending::note_end(self.number);
         self.sync.exited();
     }
 
@@ -300,17 +337,25 @@ impl Core {
     /// Runs what is queued, since there is no thread for it.
     #[cold]
     fn run_inline(&self) {
-        if RUNNING_INLINE.with(|running| running.replace(true)) {
-            // The caller further down on this stack does it.
-            return;
-        }
-        struct Reset;
-        impl Drop for Reset {
+        struct Leave<'a>(&'a Inline);
+        impl Drop for Leave<'_> {
             fn drop(&mut self) {
-                RUNNING_INLINE.with(|running| running.set(false));
+                INLINE.with(|inline| inline.set(self.0.outer));
             }
         }
-        let _reset = Reset;
+        let outer = INLINE.with(Cell::get);
+        let mut running = outer;
+        // SAFETY: null, or further down on this thread's stack.
+        while let Some(inline) = unsafe { running.as_ref() } {
+            if ptr::eq(inline.core, self) {
+                // The caller down there does it.
+                return;
+            }
+            running = inline.outer;
+        }
+        let inline = Inline { core: self, outer };
+        INLINE.with(|innermost| innermost.set(&raw const inline));
+        let _leave = Leave(&inline);
         self.run_queue();
     }
 
@@ -343,7 +388,7 @@ impl Core {
     }
 
     /// Ends all threads. Returns what was not run; with `run`, that is what was submitted from
-    /// outside while they ended.
+    /// outside while they ended. The caller has an [`Ending`](crate::ending::Ending).
     pub(crate) fn shut_down(&self, run: bool) -> TaskList {
         let _ending = lock(&self.ending);
         if !run {

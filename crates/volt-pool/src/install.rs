@@ -140,13 +140,6 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
     }
 }
 
-/// True if the calling thread is in `core`, or runs what a thread in `core` waits for.
-pub(crate) fn is_inside(core: &Core) -> bool {
-    with_current(|worker| {
-        worker.is_some_and(|worker| ptr::eq(worker.core(), core) || host_of(core, worker).is_some())
-    })
-}
-
 /// The thread of `core` that waits, through its nearest frame, for what `worker` runs.
 fn host_of<'a>(core: &Core, worker: &'a Worker) -> Option<(&'a Worker, &'a Frame)> {
     let mut frame = worker.current();

@@ -34,6 +34,7 @@
 mod api;
 mod buffer;
 mod builder;
+mod ending;
 mod engine;
 mod fork;
 mod frame;

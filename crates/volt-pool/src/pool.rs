@@ -17,8 +17,8 @@ use std::thread;
 use volt_sync::internal::primitive::AtomicPtr;
 
 use crate::builder::BuildError;
+use crate::ending::Ending;
 use crate::engine::{Config, Core, processors};
-use crate::install::is_inside;
 use crate::payload::discard_payload;
 use crate::sync_word::MAX_THREADS;
 use crate::task::{Action, Task, TaskList};
@@ -202,12 +202,14 @@ impl ThreadPool {
     }
 
     /// Runs everything that is queued, then ends all threads and waits for them. What is submitted
-    /// later runs on the thread that submits it. A second call returns when the pool has ended.
+    /// later runs on the thread that submits it. A second call returns when the pool has ended; only
+    /// one by a thread of the pool that is ending (in the destructor of a thread-local) returns at
+    /// once, since the pool's end waits for it.
     ///
     /// # Panics
     ///
     /// If it is called by a task of this pool, or by something in another pool for which such a task
-    /// waits: it could never end.
+    /// waits (in a call, or in a shutdown of that pool): it could never end.
     ///
     /// # Examples
     ///
@@ -238,7 +240,7 @@ impl ThreadPool {
     /// # Panics
     ///
     /// If it is called by a task of this pool, or by something in another pool for which such a task
-    /// waits: it could never end.
+    /// waits (in a call, or in a shutdown of that pool): it could never end.
     ///
     /// # Examples
     ///
@@ -254,9 +256,14 @@ impl ThreadPool {
 
     fn end(&self, run: bool) -> TaskList {
         let core = self.core();
+        if core.has_ended_here() {
+            return TaskList::new();
+        }
+        let ending = Ending::begin(core);
         assert!(
-            !is_inside(core),
-            "a thread pool was shut down by one of its own tasks, which would wait for itself"
+            ending.is_some(),
+            "a thread pool was shut down by one of its own tasks, or by something for which such a \
+             task waits: it could never end"
         );
         core.shut_down(run)
     }
@@ -277,15 +284,18 @@ impl Drop for ThreadPool {
         }
         // SAFETY: made by `Arc::into_raw`, and ours.
         let core = unsafe { Arc::from_raw(core) };
-        if !is_inside(&core) {
-            core.shut_down(true).run();
+        if let Some(ending) = Ending::begin(&core) {
+            let left = core.shut_down(true);
+            drop(ending);
+            left.run();
             return;
         }
         // The threads hold the core, end by themselves, and run what is queued.
         core.shut_down_without_waiting();
         assert!(
             thread::panicking(),
-            "a thread pool was dropped by one of its own tasks, which would wait for itself"
+            "a thread pool was dropped by one of its own tasks, or by something for which such a task \
+             waits: it could never end"
         );
     }
 }

@@ -187,6 +187,10 @@ impl<T> Future for Run<T> {
 impl<T> Drop for Run<T> {
     fn drop(&mut self) {
         self.shared.cancel();
+        // The pool may keep the node for long yet.
+        if self.shared.slot().is_registered() {
+            drop(self.shared.slot().take());
+        }
     }
 }
 

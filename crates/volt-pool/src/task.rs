@@ -11,6 +11,7 @@ use volt_sync::internal::primitive::AtomicBool;
 use volt_sync::internal::primitive::UnsafeCell;
 
 use crate::frame::Frame;
+use crate::payload::discard;
 
 /// What the pool wants of a task that it gives back to its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,21 +283,22 @@ impl TaskList {
         self.len == 0
     }
 
-    /// Runs all tasks on this thread, in order.
+    /// Runs all tasks on this thread, in order. A panic of a task is dropped, as in a pool.
     pub fn run(mut self) {
+        self.call_all(Action::Run);
+    }
+
+    fn call_all(&mut self, action: Action) {
         while let Some(task) = self.pop() {
             // SAFETY: out of the list, so in no queue.
-            unsafe { Task::call(task, Action::Run) };
+            discard(|| unsafe { Task::call(task, action) });
         }
     }
 }
 
 impl Drop for TaskList {
     fn drop(&mut self) {
-        while let Some(task) = self.pop() {
-            // SAFETY: out of the list, so in no queue.
-            unsafe { Task::call(task, Action::Discard) };
-        }
+        self.call_all(Action::Discard);
     }
 }
 

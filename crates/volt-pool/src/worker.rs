@@ -620,7 +620,7 @@ impl Worker {
 
     /// The thread's last work. Somebody waits for each piece of mail, perhaps a thread for whose end
     /// the shutdown waits: so none is left behind, and what comes later is done by its sender.
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         // Killed by `worker::model::mail_is_delivered_or_refused`.
         #[cfg(not(volt_mutant = "leave_closes_the_mail"))]
         self.mail.close();

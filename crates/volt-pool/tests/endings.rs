@@ -1,0 +1,280 @@
+//! Ends of pools in awkward places: destructors of thread-locals, hooks, other pools' tasks.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use plain threads and clocks"
+)]
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::Context;
+use std::time::Duration;
+
+use volt_pool::{Action, Builder, Task, ThreadPool};
+use volt_sync::internal::primitive::Mutex;
+
+/// Runs `test` on a thread of its own, and fails if it does not end.
+fn must_end(test: impl FnOnce() + Send + 'static) {
+    let (send, ended) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        test();
+        send.send(()).unwrap();
+    });
+    match ended.recv_timeout(Duration::from_secs(20)) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end"),
+        _ => thread.join().unwrap(),
+    }
+}
+
+fn add(to: &AtomicUsize) {
+    to.fetch_add(1, SeqCst);
+}
+
+/// Calls its closure when its thread ends.
+struct AtEnd(Option<Box<dyn FnOnce()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
+    }
+}
+
+thread_local! {
+    static AT_END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
+}
+
+fn at_end(work: impl FnOnce() + 'static) {
+    AT_END.with(|at_end| at_end.borrow_mut().0 = Some(Box::new(work)));
+}
+
+/// Everything that a pool can be asked for by a thread of its own that has ended its part.
+fn use_all(pool: &ThreadPool, ran: &Arc<AtomicUsize>) {
+    let count = || {
+        let ran = ran.clone();
+        move || add(&ran)
+    };
+    pool.spawn(count());
+    pool.install(count());
+    pool.join(count(), count());
+    pool.scope(|s| s.spawn(|_| count()()));
+    pool.in_place_scope(|s| s.spawn(|_| count()()));
+    volt_pool::block_on(pool.run(count()));
+    pool.broadcast(|_| ());
+}
+
+#[test]
+fn a_thread_local_of_a_pools_thread_uses_and_ends_the_pool() {
+    for threads in [1, 2, 4] {
+        must_end(move || {
+            let pool = Arc::new(ThreadPool::with_threads(threads));
+            let ran = Arc::new(AtomicUsize::new(0));
+            pool.broadcast(|_| {
+                let (pool, ran) = (pool.clone(), ran.clone());
+                at_end(move || {
+                    use_all(&pool, &ran);
+                    pool.shutdown();
+                    assert!(pool.shutdown_now().is_empty());
+                });
+            });
+            pool.shutdown();
+            assert_eq!(ran.load(SeqCst), 7 * threads);
+        });
+    }
+}
+
+#[test]
+fn a_thread_local_of_another_thread_ends_the_pool() {
+    must_end(|| {
+        for other in [false, true] {
+            let pool = ThreadPool::with_threads(2);
+            let ran = Arc::new(AtomicUsize::new(0));
+            let counted = ran.clone();
+            let hold = move || {
+                at_end(move || {
+                    for _ in 0..100 {
+                        let ran = counted.clone();
+                        pool.spawn(move || add(&ran));
+                    }
+                    use_all(&pool, &counted);
+                    pool.shutdown();
+                    drop(pool);
+                });
+            };
+            if other {
+                let second = ThreadPool::with_threads(1);
+                second.spawn(hold);
+                second.shutdown();
+            } else {
+                std::thread::spawn(hold).join().unwrap();
+            }
+            assert_eq!(ran.load(SeqCst), 107);
+        }
+    });
+}
+
+/// Two pools without a thread: what one's task submits to the other runs as well.
+#[test]
+fn two_pools_without_threads_run_all_work() {
+    let alone = || Arc::new(Builder::new().threads(2).fail_start(|_| true).build().unwrap());
+    let (a, b) = (alone(), alone());
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (inner, outer, counted) = (b.clone(), a.clone(), ran.clone());
+    a.spawn(move || {
+        let again = counted.clone();
+        inner.spawn(move || {
+            outer.spawn(move || add(&again));
+            add(&counted);
+        });
+    });
+    assert_eq!(ran.load(SeqCst), 2);
+}
+
+/// What comes in while the threads end is run by the shutdown, panics or not.
+#[test]
+fn a_raw_task_that_panics_during_the_shutdown_stops_nothing() {
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    unsafe fn panics(task: NonNull<Task>, action: Action) {
+        // SAFETY: made by `Box::into_raw` below.
+        drop(unsafe { Box::from_raw(task.as_ptr()) });
+        if action == Action::Run {
+            RAN.fetch_add(1, SeqCst);
+        }
+        panic!("a raw task");
+    }
+    let (stopping, stopped) = mpsc::channel();
+    let (release, go) = mpsc::channel::<()>();
+    let (stopping, go) = (Mutex::new(stopping), Mutex::new(go));
+    let pool = Builder::new()
+        .threads(1)
+        .on_thread_stop(move |_| {
+            stopping.lock().unwrap().send(()).unwrap();
+            go.lock().unwrap().recv().unwrap();
+        })
+        .build()
+        .unwrap();
+    pool.install(|| ());
+    std::thread::scope(|s| {
+        let ending = s.spawn(|| pool.shutdown());
+        stopped.recv().unwrap();
+        for _ in 0..3 {
+            let task = NonNull::from(Box::leak(Box::new(Task::new(panics))));
+            // SAFETY: fresh, and freed by its function.
+            unsafe { pool.schedule(task) }.unwrap();
+        }
+        release.send(()).unwrap();
+        ending.join().expect("the shutdown does not panic");
+    });
+    assert_eq!(RAN.load(SeqCst), 3);
+}
+
+/// A pool that is dropped by its own task is waited for by nobody: its threads run everything.
+#[test]
+fn what_a_stop_hook_spawns_runs_although_nobody_waits() {
+    must_end(|| {
+        let (send, receive) = mpsc::channel();
+        let send = Mutex::new(send);
+        let pool = Builder::new()
+            .threads(1)
+            .on_thread_stop(move |index| {
+                let send = send.lock().unwrap().clone();
+                volt_pool::spawn(move || send.send(index).unwrap());
+            })
+            .build()
+            .unwrap();
+        let pool = Arc::new(pool);
+        let held = pool.clone();
+        let (ready, go) = mpsc::channel::<()>();
+        pool.spawn(move || {
+            go.recv().unwrap();
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(held))).is_err());
+        });
+        drop(pool);
+        ready.send(()).unwrap();
+        assert_eq!(receive.recv_timeout(Duration::from_secs(10)), Ok(0));
+    });
+}
+
+/// Each pool's end waits for a task that waits for the other one's: the second one to ask panics.
+#[test]
+fn pools_that_end_each_other_panic() {
+    must_end(|| {
+        let (a, b) = (ThreadPool::with_threads(1), ThreadPool::with_threads(1));
+        let (ends, panics) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let met = Barrier::new(2);
+        let end = |pool: &ThreadPool| {
+            met.wait();
+            let ended = catch_unwind(AssertUnwindSafe(|| pool.shutdown()));
+            add(if ended.is_ok() { &ends } else { &panics });
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| a.install(|| end(&b)));
+            s.spawn(|| b.install(|| end(&a)));
+        });
+        assert_eq!((ends.load(SeqCst), panics.load(SeqCst)), (1, 1));
+    });
+}
+
+/// As above along three pools: nobody waits for the task itself, but for the end of its pool.
+#[test]
+fn a_task_of_a_pool_that_is_being_ended_does_not_end_the_one_that_waits() {
+    must_end(|| {
+        let pools = [(); 3].map(|()| Arc::new(ThreadPool::with_threads(1)));
+        let (send, receive) = mpsc::channel();
+        let (first, met) = (pools[0].clone(), Arc::new(Barrier::new(2)));
+        let begun = met.clone();
+        pools[2].spawn(move || {
+            begun.wait();
+            // The others are inside their shutdowns, or will be.
+            std::thread::sleep(Duration::from_millis(50));
+            let ended = catch_unwind(AssertUnwindSafe(|| first.shutdown()));
+            send.send((ended.is_err(), first)).unwrap();
+        });
+        met.wait();
+        pools[0].install(|| {
+            pools[1].install(|| pools[2].shutdown());
+        });
+        let (panicked, _first) = receive.recv().unwrap();
+        assert!(panicked, "the third pool's end is what the first one's task waits for");
+        assert_eq!(pools[0].install(|| 1), 1);
+    });
+}
+
+/// An absurd stack size is a thread that cannot be started.
+#[test]
+fn no_stack_of_any_size_loses_work() {
+    for size in [1 << 60, usize::MAX >> 1, usize::MAX - 1, usize::MAX] {
+        let pool = Builder::new().threads(2).stack_size(size).build().unwrap();
+        assert_eq!(pool.install(|| 1), 1);
+        assert_eq!(pool.join(|| 1, || 2), (1, 2));
+        pool.shutdown();
+    }
+}
+
+/// A dropped future keeps nothing of its task, although the pool still has its node.
+#[test]
+fn a_dropped_future_lets_go_of_its_waker() {
+    struct Flag;
+    impl std::task::Wake for Flag {
+        fn wake(self: Arc<Self>) {}
+    }
+    let pool = ThreadPool::with_threads(1);
+    let (send, receive) = mpsc::channel::<()>();
+    pool.spawn(move || receive.recv().unwrap());
+    let waiting = Arc::new(Flag);
+    let mut future = pool.run(|| 1);
+    let polled = {
+        let waker = std::task::Waker::from(waiting.clone());
+        Pin::new(&mut future).poll(&mut Context::from_waker(&waker))
+    };
+    assert!(polled.is_pending());
+    drop(future);
+    assert_eq!(Arc::strong_count(&waiting), 1);
+    send.send(()).unwrap();
+}
