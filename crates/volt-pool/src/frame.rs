@@ -35,7 +35,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use volt_sync::internal::Parker;
 use volt_sync::internal::primitive::{AtomicU32, fence};
 
-use crate::spin;
+use crate::spin::{self, Answered};
 use crate::worker::Worker;
 
 const RUNNING: u32 = 0;
@@ -137,7 +137,9 @@ impl Frame {
         // ORD[FR1] release: the result.
         if state.swap(new, Release) == WAITING {
             parker.unpark();
-            spin::woke();
+            spin::answered(Answered::Sleeper);
+        } else {
+            spin::answered(Answered::Awake);
         }
     }
 

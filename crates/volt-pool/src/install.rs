@@ -166,12 +166,14 @@ pub(crate) fn wait_outside(
     let mut spin = Spin::outside(core);
     loop {
         if let Some(outcome) = frame.outcome() {
+            spin.end_outside(true);
             return outcome;
         }
         if (core.sync.is_shut_down() && run()) || core.run_unattended() {
             continue;
         }
         if !spin.once() {
+            spin.end_outside(false);
             frame.sleep(|| (core.sync.is_shut_down() && has_work()) || core.is_unattended());
         }
     }

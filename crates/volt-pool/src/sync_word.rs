@@ -45,6 +45,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicU32, Futex, fence};
 
+use crate::spin::WokenOn;
+
 const STATE: u32 = 0b11;
 const PENDING: u32 = 0;
 const SIGNALED: u32 = 1;
@@ -108,6 +110,7 @@ pub(crate) struct SyncWord {
     word: AtomicU32,
     /// Counts events; idle threads sleep on it.
     event: Futex,
+    pub(crate) woken_on: WokenOn,
     #[cfg(all(test, volt_loom))]
     pub(crate) defect: Option<model::Defect>,
 }
@@ -117,6 +120,7 @@ impl SyncWord {
         Self {
             word: AtomicU32::new(0),
             event: Futex::new(0),
+            woken_on: WokenOn::new(),
             #[cfg(all(test, volt_loom))]
             defect: None,
         }
@@ -172,6 +176,7 @@ impl SyncWord {
             match self.word.compare_exchange_weak(word.0, new.0, Release, Relaxed) {
                 Err(now) => word = Word(now),
                 Ok(_) if wake => {
+                    self.woken_on.note();
                     self.post(1);
                     return Notified::Done;
                 }
