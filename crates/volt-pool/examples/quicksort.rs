@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "an example reads the clock")]
 
+use std::collections::TryReserveError;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -38,7 +39,7 @@ fn partition(values: &mut [u64]) -> usize {
     smaller
 }
 
-fn random(count: usize) -> Vec<u64> {
+fn random(count: usize) -> Result<Vec<u64>, TryReserveError> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = || {
         state ^= state << 13;
@@ -46,16 +47,25 @@ fn random(count: usize) -> Vec<u64> {
         state ^= state << 17;
         state
     };
-    (0..count).map(|_| next()).collect()
+    let mut values = Vec::new();
+    // For the copies as well, so that all of them fit or none is made.
+    values.try_reserve_exact(count.saturating_mul(3))?;
+    values.shrink_to(count);
+    values.extend((0..count).map(|_| next()));
+    Ok(values)
 }
 
 fn main() -> ExitCode {
-    let count = std::env::args().nth(1).map_or(Ok(10_000_000), |count| count.parse::<usize>());
-    let Ok(count) = count else {
-        eprintln!("usage: quicksort [COUNT]");
+    let mut arguments = std::env::args().skip(1);
+    let count = arguments.next().map_or(Ok(10_000_000), |count| count.parse::<usize>());
+    let (Ok(count), None) = (count, arguments.next()) else {
+        eprintln!("usage: quicksort [COUNT], a number");
         return ExitCode::FAILURE;
     };
-    let values = random(count);
+    let Ok(values) = random(count) else {
+        eprintln!("there is no memory for {count} numbers");
+        return ExitCode::FAILURE;
+    };
 
     let mut expected = values.clone();
     let start = Instant::now();

@@ -8,8 +8,9 @@
 #![allow(clippy::disallowed_types, reason = "an example's own counters")]
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,33 +36,40 @@ impl Search {
         Self { bar, counts, bytes: AtomicU64::new(0), unreadable: AtomicU64::new(0) }
     }
 
+    /// Spawns tasks for what the directory contains.
     fn directory<'s>(&'s self, scope: &Scope<'s>, path: &Path) -> io::Result<()> {
         for entry in std::fs::read_dir(path)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            let path = entry.path();
-            if kind.is_dir() {
-                scope.spawn(move |scope| self.note(self.directory(scope, &path)));
-            } else if kind.is_file() {
-                self.bar.inc_length(1);
-                scope.spawn(move |_| self.file(path));
+            let entry = entry.and_then(|entry| Ok((entry.file_type()?, entry.path())));
+            match entry {
+                Err(error) => self.note(path, &error),
+                Ok((kind, path)) if kind.is_dir() => scope.spawn(move |scope| {
+                    if let Err(error) = self.directory(scope, &path) {
+                        self.note(&path, &error);
+                    }
+                }),
+                Ok((kind, path)) if kind.is_file() => {
+                    self.bar.inc_length(1);
+                    scope.spawn(move |_| self.file(&path));
+                }
+                // Links would be counted twice, or lead in circles; devices and pipes have no end.
+                Ok(_) => {}
             }
         }
         Ok(())
     }
 
-    fn file(&self, path: PathBuf) {
+    fn file(&self, path: &Path) {
         match std::fs::read(path) {
             Ok(content) => self.count(&content),
-            Err(error) => self.note(Err(error)),
+            Err(error) => self.note(path, &error),
         }
         self.bar.inc(1);
     }
 
-    fn note(&self, result: io::Result<()>) {
-        if result.is_err() {
-            self.unreadable.fetch_add(1, Ordering::Relaxed);
-        }
+    /// Something could not be read: says so above the bar, and goes on.
+    fn note(&self, path: &Path, error: &io::Error) {
+        self.unreadable.fetch_add(1, Ordering::Relaxed);
+        self.bar.suspend(|| eprintln!("cannot read {}: {error}", path.display()));
     }
 
     fn count(&self, content: &[u8]) {
@@ -86,28 +94,47 @@ fn merged(mut a: Counts, b: Counts) -> Counts {
     a
 }
 
-fn main() -> io::Result<()> {
-    let root = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let search = Search::new();
-    volt_pool::scope(|scope| search.directory(scope, &root)).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot read {}: {error}", root.display()))
-    })?;
-    search.bar.finish();
-
+fn report(search: Search) -> io::Result<()> {
     let counts = search.counts.into_iter().map(|counts| counts.into_inner().expect("not poisoned"));
     let counts = counts.reduce(merged).unwrap_or_default();
     let mut words: Vec<(&String, &u64)> = counts.iter().collect();
     volt_pool::par::par_sort_by(&mut words, |a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    let mut out = io::stdout().lock();
     for (word, count) in words.iter().take(10) {
-        println!("{count:>10} {word}");
+        writeln!(out, "{count:>10} {word}")?;
     }
     let total: u64 = counts.values().sum();
-    println!(
+    writeln!(
+        out,
         "{total} words, {} different, in {} files and {} bytes; {} could not be read",
         counts.len(),
         search.bar.position(),
         search.bytes.into_inner(),
         search.unreadable.into_inner(),
-    );
-    Ok(())
+    )
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let root = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    if arguments.next().is_some() {
+        eprintln!("usage: word_count [DIRECTORY]");
+        return ExitCode::FAILURE;
+    }
+    let search = Search::new();
+    if let Err(error) = volt_pool::scope(|scope| search.directory(scope, &root)) {
+        search.bar.finish_and_clear();
+        eprintln!("cannot read {}: {error}", root.display());
+        return ExitCode::FAILURE;
+    }
+    search.bar.finish();
+    match report(search) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads this has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot write: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
