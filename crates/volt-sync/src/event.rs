@@ -90,6 +90,21 @@ impl Listener<'_> {
         });
     }
 
+    /// True if it listens, and no notification has come since.
+    #[inline]
+    pub(crate) fn is_waiting(self: Pin<&mut Self>) -> bool {
+        let set = &self.event.waiters;
+        self.entry.is_linked() && self.entry().poll(set, None) == WAITING
+    }
+
+    /// Ends the listening. That drops a waker, which is user code: it may panic.
+    pub(crate) fn leave(self: Pin<&mut Self>) {
+        let set = &self.event.waiters;
+        if self.entry.is_linked() {
+            self.entry().cancel(set, |()| ());
+        }
+    }
+
     fn entry(self: Pin<&mut Self>) -> Pin<&mut Entry> {
         // SAFETY: the entry is pinned with the listener, which never moves it.
         unsafe { self.map_unchecked_mut(|this| &mut this.entry) }
@@ -100,9 +115,7 @@ impl Drop for Listener<'_> {
     fn drop(&mut self) {
         if self.entry.is_linked() {
             // SAFETY: it was pinned to be linked, and is not used after this.
-            let this = unsafe { Pin::new_unchecked(self) };
-            let set = &this.event.waiters;
-            this.entry().cancel(set, |()| ());
+            unsafe { Pin::new_unchecked(self) }.leave();
         }
     }
 }

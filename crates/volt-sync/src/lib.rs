@@ -49,6 +49,8 @@ mod error;
 mod event;
 mod first_panic;
 mod held;
+#[cfg(all(test, not(volt_loom)))]
+mod hostile_wakers;
 mod linked_list;
 mod mutex;
 mod notify;

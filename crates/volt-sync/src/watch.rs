@@ -35,10 +35,12 @@
 //! nothing as seen.
 //!
 //! # Cost and memory
-//! [`channel`] allocates once, 17 words and the value. Sending is the two read-modify-writes of the
-//! lock, a store, and a load if nobody waits; `borrow` is those of the lock and a load. Waiting takes
-//! the lock once for reading, and allocates nothing.
+//! [`channel`] allocates once, 18 words and the value. Sending is the two read-modify-writes of the
+//! lock, a store, and a load if nobody waits; two more with a closure, or behind a [`Ref`]. `borrow`
+//! is those of the lock and a load. Waiting takes the lock once for reading, and allocates nothing;
+//! it never waits for the lock, and does not keep the processor busy while a sender's closure runs.
 
+mod long;
 mod receiver;
 mod sender;
 
@@ -54,8 +56,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{PoisonError, TryLockError};
+use std::task::Waker;
 
+use self::long::LongTurns;
 use crate::event::Event;
+use crate::first_panic::FirstPanic;
+use crate::primitive::spin;
 use crate::primitive::{Arc, AtomicU64, AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The errors of this channel.
@@ -114,6 +120,7 @@ struct Shared<T> {
     version: AtomicU64,
     senders: AtomicUsize,
     receivers: AtomicUsize,
+    long: LongTurns,
     /// A new version, or the close.
     changed: Event,
     /// The last receiver has left.
@@ -123,6 +130,9 @@ struct Shared<T> {
 const CLOSED: u64 = 1;
 const STEP: u64 = 2;
 
+/// How often to try again behind somebody who holds the lock for a few instructions.
+const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 48 };
+
 impl<T> Shared<T> {
     fn new(init: T) -> Self {
         Self {
@@ -130,6 +140,7 @@ impl<T> Shared<T> {
             version: AtomicU64::new(0),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(0),
+            long: LongTurns::new(),
             changed: Event::new(),
             abandoned: Event::new(),
         }
@@ -149,9 +160,54 @@ impl<T> Shared<T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Runs `change`, which runs no user code while it has it, with the write lock.
+    ///
+    /// # Panics
+    /// If a waker does, after all have been woken.
     #[inline]
-    fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.value.write().unwrap_or_else(PoisonError::into_inner)
+    fn change_shortly<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
+        match self.try_write() {
+            Some(guard) => change(guard),
+            None => self.behind_others(change),
+        }
+    }
+
+    #[inline]
+    fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        match self.value.try_write() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    #[cold]
+    fn behind_others<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
+        for attempt in 0..SPINS {
+            spin(attempt);
+            if let Some(guard) = self.try_write() {
+                return change(guard);
+            }
+        }
+        // Receivers that begin to wait meanwhile cannot have the lock either.
+        self.take_long(change)
+    }
+
+    /// Runs `change` with the write lock. It may take as long as it likes.
+    ///
+    /// # Panics
+    /// If `change` or a waker does, after all have been woken.
+    fn take_long<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
+        let (mut result, mut panic) = (None, FirstPanic::new());
+        self.long.enter();
+        panic.catch(|| {
+            result = Some(change(self.value.write().unwrap_or_else(PoisonError::into_inner)));
+        });
+        if self.long.leave() {
+            panic.catch(|| self.changed.notify_all());
+        }
+        panic.resume();
+        result.expect("present without a panic")
     }
 
     /// Ends a change of the value: a new version, and a wake-up for those who wait for it.
@@ -168,19 +224,28 @@ impl<T> Shared<T> {
     }
 
     /// The version, for a receiver that listens: either this is the newest one, or its sender sees
-    /// the receiver listening. `None` if that cannot be said yet, since a sender is at work.
+    /// the receiver listening. `None` if that cannot be said yet; then `waker` has been woken, or a
+    /// sender will wake it.
     ///
     /// Does not wait for the lock: somebody may hold a [`Ref`], with a sender waiting behind it.
-    fn listened(&self) -> Option<u64> {
+    fn listened(&self, waker: &Waker) -> Option<u64> {
         // Killed by `watch::model::a_waiting_receiver_is_woken_by_a_value`.
         #[cfg(volt_mutant = "watch_listened")]
         return Some(self.version());
         #[cfg(not(volt_mutant = "watch_listened"))]
-        match self.value.try_read() {
-            Ok(_guard) => Some(self.version()),
-            Err(TryLockError::Poisoned(_guard)) => Some(self.version()),
-            Err(TryLockError::WouldBlock) => None,
+        for attempt in 0..=SPINS {
+            match self.value.try_read() {
+                Ok(_guard) => return Some(self.version()),
+                Err(TryLockError::Poisoned(_guard)) => return Some(self.version()),
+                Err(TryLockError::WouldBlock) if self.long.sleep() => return None,
+                Err(TryLockError::WouldBlock) => spin(attempt),
+            }
         }
+        // A sender that has a few instructions to go has lost the processor: it is given ours, and
+        // this receiver comes back by itself.
+        spin(u32::MAX);
+        waker.wake_by_ref();
+        None
     }
 }
 

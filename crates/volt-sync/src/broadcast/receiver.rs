@@ -132,6 +132,12 @@ fn take<'a, T>(shared: &'a Shared<T>, next: &mut u64) -> Result<Taken<'a, T>, Tr
     }
 }
 
+/// True if a receiver whose next value is that at `next` has no reason to wait.
+fn has_news<T>(shared: &Shared<T>, next: u64) -> bool {
+    let tail = shared.ring.lock();
+    next != tail.position || tail.closed
+}
+
 /// Why the value at `next` was not there. `Ok` if it is by now.
 #[cold]
 fn locate<T>(shared: &Shared<T>, next: &mut u64) -> Result<(), TryRecvError> {
@@ -192,19 +198,26 @@ impl<T: Clone> Receiver<T> {
         let mut listener = pin!(shared.arrived.listener());
         poll_fn(|cx| {
             ready!(coop::poll_proceed(cx));
-            let mut taken = take(shared, next);
-            if let Err(TryRecvError::Empty) = taken {
+            loop {
+                if !listener.as_mut().is_waiting() {
+                    let received = match take(shared, next) {
+                        Ok(taken) => Some(Ok(taken.receive())),
+                        Err(TryRecvError::Empty) => None,
+                        Err(TryRecvError::Closed) => Some(Err(RecvError::Closed)),
+                        Err(TryRecvError::Lagged(missed)) => Some(Err(RecvError::Lagged(missed))),
+                    };
+                    if let Some(received) = received {
+                        coop::made_progress();
+                        return Poll::Ready(received);
+                    }
+                }
                 listener.as_mut().listen(cx.waker());
-                taken = take(shared, next);
+                if !has_news(shared, *next) {
+                    return Poll::Pending;
+                }
+                // Before the value is taken: a waker that panics in drop would lose it.
+                listener.as_mut().leave();
             }
-            let result = match taken {
-                Ok(taken) => Ok(taken.receive()),
-                Err(TryRecvError::Empty) => return Poll::Pending,
-                Err(TryRecvError::Closed) => Err(RecvError::Closed),
-                Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
-            };
-            coop::made_progress();
-            Poll::Ready(result)
         })
         .await
     }

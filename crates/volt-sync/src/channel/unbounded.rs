@@ -311,43 +311,40 @@ impl<T> Unbounded<T> {
         {
             return Poll::Pending;
         }
-        match self.try_recv() {
-            Ok(value) => {
-                waiter.set_state(State::Done);
-                coop::made_progress();
-                Poll::Ready(Ok(value))
+        loop {
+            match self.try_recv() {
+                Ok(value) => {
+                    waiter.set_state(State::Done);
+                    coop::made_progress();
+                    return Poll::Ready(Ok(value));
+                }
+                Err(Nothing::Closed) => {
+                    waiter.set_state(State::Done);
+                    return Poll::Ready(Err(()));
+                }
+                Err(_) if self.enqueue(waiter.as_mut(), cx.waker()) => return Poll::Pending,
+                Err(_) => {}
             }
-            Err(Nothing::Closed) => {
-                waiter.set_state(State::Done);
-                Poll::Ready(Err(()))
-            }
-            Err(_) => self.enqueue(waiter, cx),
         }
     }
 
+    /// Queues a receiver, unless there is something to receive or the channel is closed.
+    ///
+    /// It takes no message: if the drop of the waker that is not needed panics, that would be lost.
     #[inline(never)]
-    fn enqueue(&self, mut waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<Result<T, ()>> {
+    fn enqueue(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> bool {
         let place = if waiter.state() == State::Notified { Place::Front } else { Place::Back };
-        let waker = waiter.as_mut().prepare(cx.waker());
-        let node = waiter.as_mut().node();
-        let (popped, unused) = self.content.with(|content| match content.blocks.pop() {
-            Some(popped) => (Poll::Ready(Ok(popped)), Some(waker)),
-            None if content.closed => (Poll::Ready(Err(())), Some(waker)),
-            None => {
-                // SAFETY: pinned, and unlinked by `cancel_receiver` before it is freed.
-                unsafe { content.receivers.push(node, waker, place) };
-                (Poll::Pending, None)
+        let waker = waiter.as_mut().prepare(waker);
+        let node = waiter.node();
+        let unused = self.content.with(|content| {
+            if content.has_news() {
+                return Some(waker);
             }
+            // SAFETY: pinned, and unlinked by `cancel_receiver` before it is freed.
+            unsafe { content.receivers.push(node, waker, place) };
+            None
         });
-        drop(unused);
-        popped.map(|popped| {
-            waiter.set_state(State::Done);
-            popped.map(|(value, block)| {
-                drop(block);
-                coop::made_progress();
-                value
-            })
-        })
+        unused.is_none()
     }
 
     /// A receiver's future is dropped.
@@ -373,33 +370,31 @@ impl<T> Unbounded<T> {
     #[inline]
     pub(crate) fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         ready!(coop::poll_proceed(cx));
-        match self.try_recv() {
-            Ok(value) => {
-                coop::made_progress();
-                Poll::Ready(Some(value))
+        loop {
+            match self.try_recv() {
+                Ok(value) => {
+                    coop::made_progress();
+                    return Poll::Ready(Some(value));
+                }
+                Err(Nothing::Closed) => return Poll::Ready(None),
+                Err(_) if self.register_only(cx.waker()) => return Poll::Pending,
+                Err(_) => {}
             }
-            Err(Nothing::Closed) => Poll::Ready(None),
-            Err(_) => self.register_only(cx),
         }
     }
 
+    /// Registers the waker of the only receiver; as `enqueue`.
     #[inline(never)]
-    fn register_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        let mut waker = Some(cx.waker().clone());
-        let popped = self.content.with(|content| match content.blocks.pop() {
-            Some(popped) => Poll::Ready(Some(popped)),
-            None if content.closed => Poll::Ready(None),
-            None => {
-                std::mem::swap(&mut content.receiver, &mut waker);
-                Poll::Pending
+    fn register_only(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let (sleeps, unused) = self.content.with(|content| {
+            if content.has_news() {
+                return (false, Some(waker));
             }
+            (true, content.receiver.replace(waker))
         });
-        popped.map(|popped| {
-            let (value, block) = popped?;
-            drop(block);
-            coop::made_progress();
-            Some(value)
-        })
+        drop(unused);
+        sleeps
     }
 
     /// Receives up to `limit` messages, or registers the waker. 0 if nothing can come any more.
@@ -492,6 +487,11 @@ impl<T> Unbounded<T> {
 }
 
 impl<T> Content<T> {
+    /// True if a receiver has no reason to sleep.
+    fn has_news(&self) -> bool {
+        self.closed || !self.blocks.is_empty()
+    }
+
     /// Appends a message if that needs no new block. Returns the receiver to be woken.
     #[inline]
     fn send(&mut self, value: T) -> Result<Option<Waker>, (T, Obstacle)> {

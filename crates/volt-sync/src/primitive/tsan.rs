@@ -66,6 +66,18 @@ impl<T> RwLock<T> {
         Ok(RwLockWriteGuard(self))
     }
 
+    /// Locks for writing, unless somebody has it.
+    ///
+    /// # Errors
+    /// If somebody has it.
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        // ORD[TS1] acquire: what the last holder did with the value.
+        match self.users.compare_exchange(0, WRITER, Acquire, Relaxed) {
+            Ok(_) => Ok(RwLockWriteGuard(self)),
+            Err(_) => Err(TryLockError::WouldBlock),
+        }
+    }
+
     /// The value.
     ///
     /// # Errors

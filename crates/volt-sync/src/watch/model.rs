@@ -37,6 +37,45 @@ fn a_waiting_receiver_is_woken_by_a_value() {
     });
 }
 
+/// The sender's turn may be long: the receiver does not come back by itself, so somebody must wake it.
+#[test]
+fn a_receiver_sleeps_while_a_sender_is_at_work() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let (written, seen) = data();
+        let sender = thread::spawn(move || {
+            write(&written);
+            tx.send_modify(|value| *value = 1);
+            tx
+        });
+        block_on(rx.changed()).unwrap();
+        read(&seen);
+        sender.join().unwrap();
+    });
+}
+
+/// The receiver sleeps on a sender that changes nothing, while another one sends shortly.
+#[test]
+fn a_receiver_wakes_up_after_a_sender_that_changed_nothing() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.max_branches = 20_000;
+    model.check(|| {
+        let (tx, mut rx) = channel(0);
+        let short = tx.clone();
+        let long = thread::spawn(move || {
+            tx.send_if_modified(|_| false);
+            tx
+        });
+        let short = thread::spawn(move || {
+            short.send_replace(1);
+            short
+        });
+        block_on(rx.changed()).unwrap();
+        let _senders = (long.join().unwrap(), short.join().unwrap());
+    });
+}
+
 #[test]
 fn a_new_version_carries_what_came_before() {
     loom::model(|| {

@@ -10,7 +10,6 @@ use std::task::{Poll, ready};
 use super::error::RecvError;
 use super::{CLOSED, Handle, Ref, STEP};
 use crate::coop;
-use crate::primitive::spin;
 
 /// Looks at the value. Made by [`channel`](super::channel) or
 /// [`Sender::subscribe`](super::Sender::subscribe).
@@ -197,12 +196,7 @@ impl<T> Receiver<T> {
             let mut news = self.news(self.shared.version());
             if news.is_pending() {
                 listener.as_mut().listen(cx.waker());
-                let Some(version) = self.shared.listened() else {
-                    // A sender is at work, or waits for a `Ref`: comes back by itself.
-                    spin(0);
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                };
+                let Some(version) = self.shared.listened(cx.waker()) else { return Poll::Pending };
                 news = self.news(version);
             }
             let news = ready!(news);

@@ -103,19 +103,20 @@ impl<T> Sender<T> {
     where
         F: FnOnce(&mut T) -> bool,
     {
-        let mut guard = self.shared.write();
-        // Caught so that the lock is released in the ordinary way: it must not become poisoned.
-        match catch_unwind(AssertUnwindSafe(|| modify(&mut guard))) {
-            Ok(true) => {
-                self.shared.publish(guard);
-                true
+        self.shared.take_long(|mut guard| {
+            // Caught so that the lock is released in the ordinary way: it must not become poisoned.
+            match catch_unwind(AssertUnwindSafe(|| modify(&mut guard))) {
+                Ok(true) => {
+                    self.shared.publish(guard);
+                    true
+                }
+                Ok(false) => false,
+                Err(payload) => {
+                    drop(guard);
+                    resume_unwind(payload);
+                }
             }
-            Ok(false) => false,
-            Err(payload) => {
-                drop(guard);
-                resume_unwind(payload);
-            }
-        }
+        })
     }
 
     /// Replaces the value, also if there is no receiver, wakes the receivers, and returns the old
@@ -126,10 +127,11 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send_replace(2), 1);
     /// ```
     pub fn send_replace(&self, value: T) -> T {
-        let mut guard = self.shared.write();
-        let old = std::mem::replace(&mut *guard, value);
-        self.shared.publish(guard);
-        old
+        self.shared.change_shortly(|mut guard| {
+            let old = std::mem::replace(&mut *guard, value);
+            self.shared.publish(guard);
+            old
+        })
     }
 
     /// Looks at the value. See the module's notes on [borrows](super#borrows).

@@ -293,28 +293,78 @@ proptest! {
     }
 }
 
-/// Tokio's `changed` does not look at the value, so that neither a borrow nor a sender's closure
-/// keeps it from returning.
-#[test]
+/// A sender whose closure runs until it is told to leave, on another thread.
 #[allow(clippy::disallowed_methods, reason = "a test that needs threads of the system")]
-fn waiting_does_not_need_the_lock_of_the_value() {
-    let (tx, mut rx) = channel(0);
+fn sender_at_work(
+    tx: Sender<u8>,
+    modifies: bool,
+) -> (std::sync::mpsc::Sender<()>, std::thread::JoinHandle<Sender<u8>>) {
     let (inside, entered) = std::sync::mpsc::channel();
     let (leave, left) = std::sync::mpsc::channel::<()>();
     let sender = std::thread::spawn(move || {
-        tx.send_modify(|_| {
+        tx.send_if_modified(|value| {
             inside.send(()).unwrap();
             left.recv().unwrap();
+            *value += 1;
+            modifies
         });
+        tx
     });
     entered.recv().unwrap();
-    let (done, polled) = std::sync::mpsc::channel();
-    let waiter = std::thread::spawn(move || {
-        let _ = done.send(poll(pin!(rx.changed()), Waker::noop()).is_pending());
+    (leave, sender)
+}
+
+/// Tokio's `changed` does not look at the value, so that neither a borrow nor a sender's closure
+/// keeps it from returning. Nor does it come back by itself until the closure has ended.
+#[test]
+fn a_receiver_sleeps_while_a_senders_closure_runs() {
+    for modifies in [true, false] {
+        let (tx, mut rx) = channel(0);
+        let (leave, sender) = sender_at_work(tx, modifies);
+        let counter = Arc::new(Counter::default());
+        let waker = Waker::from(counter.clone());
+        {
+            let mut changed = pin!(rx.changed());
+            for _ in 0..3 {
+                assert!(poll(changed.as_mut(), &waker).is_pending());
+            }
+            assert_eq!(counter.0.load(SeqCst), 0, "it would keep the processor busy");
+            leave.send(()).unwrap();
+            let tx = sender.join().unwrap();
+            assert!(counter.0.load(SeqCst) > 0, "the end of the closure wakes it");
+            let before = counter.0.load(SeqCst);
+            assert_eq!(poll(changed.as_mut(), &waker).is_ready(), modifies);
+            if !modifies {
+                tx.send(9).unwrap();
+                assert_eq!(counter.0.load(SeqCst), before + 1);
+                assert!(poll(changed, &waker).is_ready());
+            }
+        }
+    }
+}
+
+/// A sender waits for the borrow, so that the receiver cannot have the lock either.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a test that needs threads of the system")]
+fn a_receiver_sleeps_while_a_sender_waits_for_a_borrow() {
+    let (tx, mut rx) = channel(0);
+    let other = rx.clone();
+    let borrow = other.borrow();
+    let sender = std::thread::spawn(move || {
+        tx.send(1).unwrap();
+        tx
     });
-    let polled = polled.recv_timeout(std::time::Duration::from_secs(5));
-    leave.send(()).unwrap();
-    sender.join().unwrap();
-    waiter.join().unwrap();
-    assert_eq!(polled, Ok(true), "`changed` waited for the sender's closure");
+    let counter = Arc::new(Counter::default());
+    let waker = Waker::from(counter.clone());
+    let mut changed = pin!(rx.changed());
+    // Until the sender waits, the receiver can have the lock: then it sleeps as well.
+    for _ in 0..100 {
+        assert!(poll(changed.as_mut(), &waker).is_pending());
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(counter.0.load(SeqCst), 0);
+    drop(borrow);
+    let _tx = sender.join().unwrap();
+    assert!(counter.0.load(SeqCst) > 0);
+    assert!(poll(changed, &waker).is_ready());
 }
