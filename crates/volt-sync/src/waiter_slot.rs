@@ -1,6 +1,6 @@
 //! A place for the waker of one waiter, filled and emptied without a lock.
 //!
-//! Purpose: the wake-up of the only waiter (a channel's single receiver, a task's joiner) costs one
+//! Purpose: the wake-up of the only waiter (the owner of a `JoinSet`, a pool's joiner) costs one
 //! read-modify-write when nobody waits and two when somebody does.
 //!
 //! Rejected:
