@@ -31,11 +31,13 @@ use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::Arc;
 
 use super::park::{Park, ROOT};
+use super::quick;
 use super::registry;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
@@ -209,6 +211,8 @@ impl Worker<'_> {
                 self.be_open();
                 self.flush_yielded_quietly();
                 self.count_poll();
+                // ORD relaxed: a hint.
+                self.slot.kind.store(quick::OF_NO_TASK, Relaxed);
                 if let Some(output) = poll() {
                     return Some(output);
                 }

@@ -22,6 +22,9 @@ const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
 /// A first poll that takes longer is not quick.
 pub(super) const QUICK_NS: u64 = 50_000;
 
+/// What stands for the kind of a future that is no task, of which nothing is known.
+pub(super) const OF_NO_TASK: usize = 1;
+
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Quick([AtomicUsize; PLACES]);

@@ -2,6 +2,8 @@
 //!
 //! The protocol, and why it loses no wake-up, is in `idle.rs`.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use volt_sync::internal::primitive::spin;
 
 use super::idle::{Roles, SelfUnpark};
@@ -17,6 +19,8 @@ const DRIVER_WISH: u32 = 3;
 /// Wake-ups of the future of the member in the driver by other threads before it gives the driver
 /// away.
 const DRIVER_GIFT: u32 = if cfg!(volt_loom) { 1 } else { 8 };
+/// The most members at work whose polls are looked at before a driver is left to them.
+const LEAVE_TO: usize = 4;
 
 impl Worker<'_> {
     #[cold]
@@ -47,11 +51,31 @@ impl Worker<'_> {
     /// Counts this member as parked.
     fn publish(&self) {
         self.slot.metrics.parks.add(1);
+        let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
-        let roles = self.shared.idle.park(self.index, searching, self.ran.replace(false));
+        let roles = self.shared.idle.park(self.index, searching, returns);
         self.roles.set(roles);
         self.watch.set(Watch::new());
         self.stage.set(Stage::Published);
+    }
+
+    /// True if this member leaves a driver that nobody has to the members that run, since each of them
+    /// is in a poll of a quick kind and will be back there soon. (If one is not, the watcher takes the
+    /// driver.) Otherwise two members whose tasks talk to each other would take turns in the driver,
+    /// and get each other out of it for each event.
+    fn leaves_driver(&self) -> bool {
+        let summary = self.shared.idle.load();
+        let working = summary.attached() - summary.parked().min(summary.attached());
+        let us = summary.searching() + usize::from(!self.searching.get());
+        if summary.driver_taken() || working <= us || working > us + LEAVE_TO {
+            return false;
+        }
+        self.shared.used_slots().iter().enumerate().all(|(index, slot)| {
+            index == self.index
+                || self.shared.idle.is_parked(index)
+                // ORD relaxed: a hint.
+                || self.shared.quick.knows(slot.kind.load(Relaxed))
+        })
     }
 
     /// Whether this member looks at the queues once more after it has published that it parks.

@@ -3,8 +3,9 @@
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::idle::Roles;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::Worker;
+use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::time::Clock;
 
 /// What a fork pushes wakes the others, unless the ring will be empty before they are up: that is so
@@ -43,6 +44,34 @@ fn a_fork_wakes_nobody_only_if_the_poll_that_forks_is_quick() {
         });
         shared.begin_shutdown();
         for worker in [&running, &parked] {
+            context::with_worker(worker, || worker.end());
+        }
+    }
+}
+
+/// Who parks beside a member that will be back soon does not go into the driver before it; beside
+/// one that may take long it does.
+#[test]
+fn a_driver_is_left_to_a_member_in_a_quick_poll() {
+    const QUICK: usize = 32;
+    const SLOW: usize = 48;
+    for (kind, left) in [(QUICK, true), (SLOW, false), (super::super::quick::OF_NO_TASK, false)] {
+        let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+        let shared = Shared::new(Config::default(), 2, driver, handle);
+        let parks = [shared.park_of(0), shared.park_of(1)];
+        let members = [0, 1].map(|index| Worker::new(&shared, index, &parks[index]));
+        let park = |worker: &Worker<'_>| {
+            worker.ran.set(true);
+            worker.stage.set(Stage::Searched);
+            assert_eq!(worker.step(), Step::Continue);
+            worker.roles.get()
+        };
+        shared.quick.learn(QUICK);
+        members[1].slot.kind.store(kind, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(park(&members[0]), Roles { driver: !left, watcher: true });
+        assert_eq!(park(&members[1]), Roles { driver: left, watcher: false });
+        shared.begin_shutdown();
+        for worker in &members {
             context::with_worker(worker, || worker.end());
         }
     }
