@@ -217,6 +217,40 @@ fn try_operations_and_readiness_agree() {
     });
 }
 
+/// Small buffers are written as one, large ones as they are: the bytes and the counts are the same.
+#[test]
+fn vectored_writes_of_all_sizes_arrive_in_order() {
+    async fn check<S: AsyncRead + AsyncWrite + Unpin>((mut a, mut b): (S, S)) {
+        let sizes: [&[usize]; 9] = [
+            &[],
+            &[0, 0],
+            &[1],
+            &[84, 13],
+            &[0, 5, 0, 7],
+            &[2047, 1],
+            &[2047, 2],
+            &[1, 2048],
+            &[9000, 1, 100],
+        ];
+        for sizes in sizes {
+            let bufs: Vec<Vec<u8>> =
+                sizes.iter().zip(1..).map(|(&size, byte)| vec![byte; size]).collect();
+            let slices: Vec<_> = bufs.iter().map(|buf| IoSlice::new(buf)).collect();
+            let all = bufs.concat();
+            assert_eq!(a.write_vectored(&slices).await.unwrap(), all.len(), "{sizes:?}");
+            let mut received = vec![0; all.len()];
+            b.read_exact(&mut received).await.unwrap();
+            assert_eq!(received, all, "{sizes:?}");
+        }
+        drop(a);
+        assert_eq!(b.read(&mut [0; 8]).await.unwrap(), 0, "nothing was written twice");
+    }
+    each(|| async {
+        check(tcp_pair().await).await;
+        check(UnixStream::pair().unwrap()).await;
+    });
+}
+
 /// A write that has filled the send buffer is woken when the peer reads: the interest in writing is
 /// registered only then.
 #[test]
