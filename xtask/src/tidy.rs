@@ -39,10 +39,19 @@ const BANNED: [&str; 14] = [
 /// # Errors
 /// Lists all violations.
 pub(crate) fn run() -> Result<(), String> {
-    let sources = rust_files()?;
-    let documents = documents()?;
+    let (sources, documents) = (rust_files()?, documents()?);
+    let violations = violations(&sources, &documents);
+    if violations.is_empty() {
+        println!("{} source files, {} documents: tidy", sources.len(), documents.len());
+        return Ok(());
+    }
+    Err(format!("{}\n{} violations", violations.join("\n"), violations.len()))
+}
+
+/// What every rule finds.
+fn violations(sources: &[Source], documents: &[Source]) -> Vec<Violation> {
     let mut violations = Vec::new();
-    for source in &sources {
+    for source in sources {
         violations.extend(headers(source));
         violations.extend(length(source));
         violations.extend(facade::check(source));
@@ -53,13 +62,9 @@ pub(crate) fn run() -> Result<(), String> {
         }
     }
     documents.iter().for_each(|document| violations.extend(banned_words(document)));
-    violations.extend(edges::check(&sources));
-    violations.extend(symbols::check(&sources, &documents));
-    if violations.is_empty() {
-        println!("{} source files, {} documents: tidy", sources.len(), documents.len());
-        return Ok(());
-    }
-    Err(format!("{}\n{} violations", violations.join("\n"), violations.len()))
+    violations.extend(edges::check(sources));
+    violations.extend(symbols::check(sources, documents));
+    violations
 }
 
 /// Every production module says what it is for.
@@ -110,6 +115,40 @@ mod tests {
     use super::*;
 
     const PATH: &str = "crates/volt-sync/src/x.rs";
+
+    /// Of the whole run: a rule that nobody calls finds nothing.
+    #[test]
+    fn each_planted_violation_is_found_and_nothing_else() {
+        let header = "//! What it is.\n";
+        let module = |text: &str| vec![Source::new(PATH, &format!("{header}{text}"))];
+        let tidy = violations(&module("fn f() {}\n"), &[Source::new("README.md", "Plain.\n")]);
+        assert_eq!(tidy, Vec::<Violation>::new());
+        for (sources, document, expected) in [
+            (vec![Source::new(PATH, "fn f() {}\n")], "", "x.rs:1: no `//!` header"),
+            (module(&"\n".repeat(MOST_LINES)), "", "x.rs:700: 701 lines"),
+            (module("use std::sync::Mutex;\n"), "", "goes around the facade"),
+            (module("// SAFETY: fine\n"), "", "x.rs:2: SAFETY does not say why"),
+            (module("// TODO: later\n"), "", "x.rs:2: banned word `TODO`"),
+            (module(""), "It is blazing.\n", "ARCHITECTURE.md:1: banned word `blazing`"),
+            (module(""), "See `Gone::f`.\n", "ARCHITECTURE.md:1: `Gone::f`"),
+            (module("a.load(Relaxed);\n"), "", "x.rs:2: an ordering without an ORD comment"),
+            (module("// ORD[AB1] release: x\n"), "", "x.rs:2: [AB1] is declared in no header"),
+            (
+                module("//! | [AB1] | `f` | `g` | x | - |\n// ORD[AB1] release: x\n"),
+                "",
+                "no acquire",
+            ),
+            (
+                module("//! | [AB1] | `f` | `g` | x | - |\n// ORD[AB1] acquire: x\n"),
+                "",
+                "no release",
+            ),
+        ] {
+            let found = violations(&sources, &[Source::new("ARCHITECTURE.md", document)]);
+            assert_eq!(found.len(), 1, "{expected}: {found:?}");
+            assert!(found[0].contains(expected), "{expected}: {found:?}");
+        }
+    }
 
     #[test]
     fn a_missing_header_is_found() {
