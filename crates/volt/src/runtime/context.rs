@@ -256,6 +256,16 @@ pub(crate) fn is_inside(shared: &Shared) -> bool {
     false
 }
 
+/// An address where this thread's stack begins: in its outermost call that polls futures.
+pub(crate) fn stack_base() -> Option<usize> {
+    let mut frame = get().frames;
+    // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
+    while let Some(next) = unsafe { frame.as_ref() }.map(|it| it.outer).filter(|it| !it.is_null()) {
+        frame = next;
+    }
+    (!frame.is_null()).then(|| frame.addr())
+}
+
 /// As [`current_worker`], but a thread in `block_on` becomes a member first.
 pub(crate) fn current_member<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
     let context = get();

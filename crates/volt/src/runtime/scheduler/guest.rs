@@ -34,19 +34,20 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use volt_sync::internal::primitive::Arc;
+use volt_sync::internal::primitive::{Arc, spin};
 
 use super::park::{Park, ROOT};
 use super::quick;
 use super::registry;
 use super::shared::Shared;
+use super::threads::pause;
 use super::worker::{Step, Worker};
 use crate::runtime::context;
 use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
-/// Stack below which blocking joins do not help any more.
+/// How much of a thread's stack may be used where a blocking call begins to run tasks.
 const STACK_LIMIT: usize = 512 << 10;
 
 /// A thread in `block_on`.
@@ -56,7 +57,7 @@ pub(crate) struct Guest<'r> {
     /// It leaves tasks of unknown kinds to the workers.
     choosy: bool,
     worker: OnceCell<Worker<'r>>,
-    /// It was a member, and is no longer.
+    /// It was a member, and is no longer; or there is too little stack to run tasks on.
     left: Cell<bool>,
 }
 
@@ -72,6 +73,10 @@ impl<'r> Guest<'r> {
         }
         if let Some(worker) = self.worker.get() {
             return Some(worker);
+        }
+        if !self.shared.is_current_thread() && stack_is_used_up(self.shared) {
+            self.left.set(true);
+            return None;
         }
         let index = self.shared.attach_guest(self.park)?;
         // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
@@ -229,6 +234,26 @@ impl Worker<'_> {
         }
     }
 
+    /// The runtime shuts down below a blocking join: drops tasks until `poll` has an output, since
+    /// nobody else may be there who would, and what it waits for may be one of them.
+    #[cold]
+    fn cancel_until<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> T {
+        self.end_search();
+        for attempt in 0.. {
+            if let Some(output) = poll() {
+                return output;
+            }
+            // Some tasks may be on their way into a queue, and some in a poll of another thread.
+            self.give_up_tasks();
+            self.shared.shut_down_inside();
+            spin(attempt);
+            if attempt > 1000 {
+                pause();
+            }
+        }
+        unreachable!("the loop has no end")
+    }
+
     /// A guest that runs stops being a member.
     fn leave(&self) {
         let any = self.give_up_tasks();
@@ -320,7 +345,7 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         if let Poll::Ready(output) = poll_once(handle.as_mut(), &waker) {
             return Some(output);
         }
-        if worker.stack_is_used_up() {
+        if stack_is_used_up(worker.shared) {
             assert!(
                 !worker.shared.is_current_thread(),
                 "blocking joins are nested too deeply: use `.await`"
@@ -341,7 +366,10 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         // The task below goes on, and may take long.
         worker.flush_yielded();
         worker.choosy.set(choosy);
-        output
+        match output {
+            None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
+            output => output,
+        }
     });
     match helped {
         Some(output) => output,
@@ -349,17 +377,15 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
     }
 }
 
-impl Worker<'_> {
-    /// True if tasks that are run on top of this call could need more stack than there is.
-    fn stack_is_used_up(&self) -> bool {
-        let limit = match self.shared.config.thread_stack_size {
-            Some(size) => (size / 4).min(STACK_LIMIT),
-            None => STACK_LIMIT,
-        };
-        let here = 0_u8;
-        // The worker is where its thread's stack begins, or the call of `block_on`.
-        ptr::from_ref(self).addr().abs_diff(ptr::from_ref(&here).addr()) > limit
-    }
+/// True if tasks that are run on top of this call could need more stack than there is.
+fn stack_is_used_up(shared: &Shared) -> bool {
+    let limit = match shared.config.thread_stack_size {
+        Some(size) => (size / 4).min(STACK_LIMIT),
+        None => STACK_LIMIT,
+    };
+    let here = 0_u8;
+    // Not from this member: below it on the stack there may be others, in blocking calls.
+    context::stack_base().is_some_and(|base| base.abs_diff(ptr::from_ref(&here).addr()) > limit)
 }
 
 /// Waits for `future` without running anything else.

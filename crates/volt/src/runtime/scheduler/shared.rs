@@ -491,8 +491,8 @@ impl Shared {
         self.drain_to_the_last(deadline);
     }
 
-    /// Drops the tasks of a current-thread runtime except those on the stack of the calling thread,
-    /// which is its guest. The rest is done when that one leaves.
+    /// Drops all tasks that can be reached, but for those on the stack of the calling thread, a member.
+    /// The rest is done when that one leaves.
     pub(crate) fn shut_down_inside(&self) {
         self.owned.close_and_cancel();
         self.drain();

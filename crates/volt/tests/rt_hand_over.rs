@@ -1,0 +1,259 @@
+//! Workers that pass from thread to thread, by joins that are nested deeply and by `block_in_place`,
+//! while tasks are aborted, panic, and the runtime ends. Each seed is a program of its own.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use volt::runtime::{Builder, Handle, Runtime};
+use volt::task::{JoinError, JoinHandle};
+
+/// The longest that one seed may take: much longer than any does.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn seeds(count: u64) -> u64 {
+    count * std::env::var("VOLT_STRESS").map_or(1, |s| s.parse().unwrap_or(1))
+}
+
+/// splitmix64.
+#[derive(Clone, Copy)]
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ (x >> 31)) % bound
+    }
+}
+
+/// Counts the tasks of a program that live: it goes up with each spawn, and down with each drop.
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::Relaxed);
+        Self(alive.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many leaves a node has had, or why that is not known: the runtime shut down below it.
+type Leaves = Option<u64>;
+
+fn spawn(random: u64, depth: u64, alive: &Arc<AtomicUsize>) -> JoinHandle<Leaves> {
+    let counted = Alive::new(alive);
+    volt::spawn(async move {
+        let leaves = node(Random(random), depth, &counted.0).await;
+        drop(counted);
+        leaves
+    })
+}
+
+/// None for a task that was cancelled by a shutdown: nothing else cancels it.
+fn leaves(result: Result<Leaves, JoinError>) -> Leaves {
+    match result {
+        Ok(leaves) => leaves,
+        Err(error) => {
+            assert!(error.is_cancelled(), "no node panics");
+            None
+        }
+    }
+}
+
+fn add(left: Leaves, right: Leaves) -> Leaves {
+    Some(left? + right?)
+}
+
+/// A task of `depth`, which has that many leaves in the end: all of them below one child, or shared
+/// by two. Tasks wait for those only that they have spawned: so whatever runs on top of a join is
+/// younger, and none waits for one below it on the stack.
+fn node(
+    mut random: Random,
+    depth: u64,
+    alive: &Arc<AtomicUsize>,
+) -> Pin<Box<dyn Future<Output = Leaves> + Send + '_>> {
+    Box::pin(async move {
+        if depth <= 1 {
+            if random.below(4) == 0 {
+                volt::task::yield_now().await;
+            }
+            return Some(1);
+        }
+        let (way, seed) = (random.below(10), random.below(u64::MAX));
+        match way {
+            // Deep: joins on top of joins, in which the target mostly runs at once.
+            0..=3 => add(Some(1), leaves(spawn(seed, depth - 1, alive).join())),
+            4 => add(Some(1), leaves(spawn(seed, depth - 1, alive).await)),
+            // Wide: the second half is taken by others, or helped with.
+            5 => {
+                let half = depth / 2;
+                let left = spawn(seed, half, alive);
+                let right = leaves(spawn(!seed, depth - half, alive).join());
+                add(leaves(left.join()), right)
+            }
+            6 => {
+                let below = volt::task::block_in_place(|| {
+                    std::thread::sleep(Duration::from_micros(random.below(50)));
+                    leaves(spawn(seed, depth - 1, alive).join())
+                });
+                add(Some(1), below)
+            }
+            7 => {
+                let below = volt::task::block_in_place(|| {
+                    Handle::current()
+                        .block_on(async { leaves(spawn(seed, depth - 1, alive).await) })
+                });
+                add(Some(1), below)
+            }
+            8 => {
+                // It runs here or elsewhere, or has no time to.
+                let aborted = spawn(seed, 3, alive);
+                aborted.abort();
+                let below = leaves(spawn(!seed, depth - 1, alive).join());
+                if let Err(error) = aborted.join() {
+                    assert!(error.is_cancelled());
+                }
+                add(Some(1), below)
+            }
+            _ => {
+                let counted = Alive::new(alive);
+                let panics = volt::spawn(async move {
+                    let below = leaves(spawn(seed, depth - 1, &counted.0).join());
+                    drop(counted);
+                    std::panic::resume_unwind(Box::new(below));
+                });
+                let error = panics.join().unwrap_err();
+                // By the shutdown, before it had its turn.
+                if error.is_cancelled() {
+                    return None;
+                }
+                let below = error.into_panic().downcast::<Leaves>();
+                add(Some(1), *below.expect("what it panicked with"))
+            }
+        }
+    })
+}
+
+fn runtime(random: &mut Random) -> Runtime {
+    let workers = 1 + random.below(3) as usize;
+    // A quarter of it is what nested joins use before they hand over.
+    let stack = (192 << 10) + random.below(3) as usize * (64 << 10);
+    Builder::new_multi_thread().worker_threads(workers).thread_stack_size(stack).build().unwrap()
+}
+
+/// Runs `program` on a thread of its own for each seed. One that hangs is named.
+fn explore(count: u64, program: fn(Random)) {
+    for seed in 0..seeds(count) {
+        let (done, ends) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            program(Random(seed));
+            done.send(()).unwrap();
+        });
+        match ends.recv_timeout(LIMIT) {
+            Ok(()) => thread.join().unwrap(),
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("seed {seed} hangs"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let message = thread.join().unwrap_err();
+                panic!("seed {seed} panics: {:?}", message.downcast_ref::<String>());
+            }
+        }
+    }
+}
+
+/// Every leaf is counted, whoever runs it, and no task is left.
+#[test]
+fn nested_joins_and_blocking_calls_lose_no_task() {
+    explore(150, |mut random| {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let rt = runtime(&mut random);
+        let depths: Vec<u64> = (0..4).map(|_| 1 + random.below(150)).collect();
+        let tasks: Vec<_> = {
+            let _guard = rt.enter();
+            depths.iter().map(|&depth| spawn(random.below(u64::MAX), depth, &alive)).collect()
+        };
+        for (depth, task) in depths.into_iter().zip(tasks) {
+            // As a guest that awaits it, or one that helps with it.
+            let result = if random.below(2) == 0 { rt.block_on(task) } else { task.join() };
+            assert_eq!(leaves(result), Some(depth));
+        }
+        drop(rt);
+        assert_eq!(alive.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// The runtime is dropped while joins wait on top of each other: all of them return, and each task is
+/// dropped.
+#[test]
+fn a_shutdown_below_nested_joins_ends_all_of_them() {
+    explore(300, |mut random| {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let rt = runtime(&mut random);
+        let tasks: Vec<_> = {
+            let _guard = rt.enter();
+            (0..4).map(|_| spawn(random.below(u64::MAX), 100, &alive)).collect()
+        };
+        std::thread::sleep(Duration::from_micros(random.below(3000)));
+        // Either way, some of the joins are on threads that are workers no longer.
+        drop(rt);
+        assert_eq!(alive.load(Ordering::Relaxed), 0, "a task outlives its runtime");
+        for task in tasks {
+            if let Some(all) = leaves(task.join()) {
+                assert_eq!(all, 100);
+            }
+        }
+    });
+}
+
+/// Nobody else is there to drop what the join waits for.
+#[test]
+fn a_shutdown_cancels_what_the_only_worker_joins() {
+    explore(5, |mut random| {
+        let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let (started, starts) = mpsc::channel();
+        let joined = rt.spawn(async move {
+            let endless = volt::spawn(async move {
+                started.send(()).unwrap();
+                loop {
+                    volt::task::yield_now().await;
+                }
+            });
+            endless.join().unwrap_err().is_cancelled()
+        });
+        starts.recv().unwrap();
+        std::thread::sleep(Duration::from_micros(random.below(500)));
+        drop(rt);
+        assert!(joined.join().unwrap());
+    });
+}
+
+/// A chain of joins, too long for one thread's stack. Those inside of a call of `block_in_place` make
+/// a guest of the thread, and count from where its stack begins.
+#[test]
+fn joins_inside_of_blocking_calls_use_no_more_stack_than_others() {
+    fn nest(depth: u32) -> u32 {
+        let below = || volt::spawn(async move { nest(depth - 1) }).join().unwrap() + 1;
+        match depth {
+            0 => 0,
+            depth if depth % 150 == 0 => volt::task::block_in_place(below),
+            _ => below(),
+        }
+    }
+    for stack in [None, Some(256 << 10)] {
+        let mut builder = Builder::new_multi_thread();
+        stack.map(|size| builder.thread_stack_size(size));
+        let rt = builder.worker_threads(2).build().unwrap();
+        assert_eq!(rt.block_on(async { volt::spawn(async { nest(3000) }).await.unwrap() }), 3000);
+    }
+}
