@@ -8,7 +8,7 @@ mod edges;
 mod facade;
 mod symbols;
 
-pub(crate) use edges::{Edge, Site, edges, sites};
+pub(crate) use edges::{Edge, Site, edges, names, sites};
 
 /// One broken rule, as `path:line: what`.
 type Violation = String;

@@ -16,7 +16,7 @@ pub(crate) struct Edge {
     pub(crate) tag: String,
     pub(crate) path: String,
     pub(crate) package: String,
-    /// The model test that fails when one end is weakened; empty if the row names none.
+    /// The model tests of which one fails when an end is weakened; empty if the row names none.
     pub(crate) model: String,
 }
 
@@ -107,6 +107,11 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     violations
 }
 
+/// The models of a row's cell, which may name several: a mutant is killed by any of them.
+pub(crate) fn names(models: &str) -> impl Iterator<Item = &str> {
+    models.split(',').map(|name| name.trim_matches(['`', ' '])).filter(|name| !name.is_empty())
+}
+
 /// A row's model, or the test that a reason for having none names, is gone or was never there.
 fn no_such_model(edge: &Edge, sources: &[Source]) -> Option<Violation> {
     let named: Vec<&str> = match edge.model.strip_prefix("none:") {
@@ -115,7 +120,7 @@ fn no_such_model(edge: &Edge, sources: &[Source]) -> Option<Violation> {
         }
         // `-` is a survivor of `xtask weaken`.
         None if matches!(edge.model.as_str(), "" | "-") => return None,
-        None => vec![&edge.model],
+        None => names(&edge.model).collect(),
     };
     let exists = |name: &str| {
         let last = name.trim_end_matches("::").rsplit("::").next().unwrap_or_default();
@@ -223,6 +228,8 @@ mod tests {
             ("none: as `b::t` shows", 0),
             ("-", 0),
             ("`a::model::gone`", 1),
+            ("`a::model::t`, `a::model`", 0),
+            ("`a::model::gone`, `a::model::t`", 1),
             ("none: as `b::gone` shows", 1),
         ] {
             let header = format!("//! | [AB1] | `f` | `g` | x | {cell} |\n");

@@ -12,6 +12,7 @@ use super::build::{CHOICE, Copy, failed};
 use super::mutants::{Change, Mutant};
 use crate::command::root;
 use crate::loom;
+use crate::tidy::names;
 
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,18 +66,22 @@ impl Judge {
         if let Some(known) = self.log.verdicts.get(&key) {
             return Ok(known.clone());
         }
-        let models: Vec<String> =
-            sound.tests.iter().filter(|test| test.contains(&mutant.model)).cloned().collect();
-        if models.is_empty() {
-            return Err(format!("{}: no model's path contains `{}`", mutant.name, mutant.model));
-        }
+        let models = match named(&mutant.model, &sound.tests) {
+            Ok(models) => models,
+            Err(missing) => {
+                return Ok(Verdict::Survived(format!("no model's path contains `{missing}`")));
+            }
+        };
         let (program, choice) = match &mutant.change {
             Change::Drop(name) => (self.copy.build_without(mutant, name)?, String::new()),
             Change::Ordering(ordering) => (sound.path.clone(), ordering.number.to_string()),
         };
         let mut verdict = Verdict::Survived(format!("{} models pass", models.len()));
         for model in models {
-            let limit = self.time(&sound, &model)? * TIMES_AS_LONG + LEAST_TIME;
+            let limit = match self.time(&sound, &model)? {
+                Ok(time) => time * TIMES_AS_LONG + LEAST_TIME,
+                Err(why) => return Ok(Verdict::Survived(why)),
+            };
             let output = run(&program, &model, &choice, limit)?;
             if !output.status.success() {
                 verdict = Verdict::Killed(how(&model, &output));
@@ -106,20 +111,33 @@ impl Judge {
         Ok(program)
     }
 
-    /// How long `model` takes without a mutant. It has to pass.
+    /// How long `model` takes without a mutant. It has to pass, or tells why it cannot judge.
     #[allow(clippy::disallowed_methods, reason = "times a model")]
-    fn time(&mut self, program: &Program, model: &str) -> Result<Duration, String> {
+    fn time(&mut self, program: &Program, model: &str) -> Result<Result<Duration, String>, String> {
         if let Some(known) = self.times.get(model) {
-            return Ok(*known);
+            return Ok(Ok(*known));
         }
         let begin = Instant::now();
         let output = run(&program.path, model, "", Duration::from_secs(1200))?;
         if !output.status.success() {
-            return Err(format!("`{model}` fails without a mutant: {}", text(&output)));
+            return Ok(Err(format!("without a mutant fails {}", how(model, &output))));
         }
         self.times.insert(model.to_owned(), begin.elapsed());
-        Ok(begin.elapsed())
+        Ok(Ok(begin.elapsed()))
     }
+}
+
+/// The tests that a row names: those whose path contains one of its names. Or a name without any.
+fn named(models: &str, tests: &[String]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for name in names(models) {
+        let before = found.len();
+        found.extend(tests.iter().filter(|test| test.contains(name)).cloned());
+        if found.len() == before {
+            return Err(name.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// The verdicts that need no run.
@@ -206,6 +224,15 @@ mod tests {
         let explained = Verdict::Explained("loom has no such order".to_owned());
         assert_eq!(without_a_run("none: loom has no such order"), Some(explained));
         assert_eq!(without_a_run("a::model::t"), None);
+    }
+
+    #[test]
+    fn a_row_may_name_several_models() {
+        let tests = ["a::model::t", "a::model::t_again", "b::model::u"].map(str::to_owned);
+        assert_eq!(named("b::model::u", &tests).unwrap(), ["b::model::u"]);
+        let all = ["b::model::u", "a::model::t", "a::model::t_again"];
+        assert_eq!(named("b::model::u`, `a::model::t", &tests).unwrap(), all);
+        assert_eq!(named("b::model::u`, `c::model::v", &tests), Err("c::model::v".to_owned()));
     }
 
     #[test]
