@@ -58,8 +58,9 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Builds the models of `package`, and tells the program's path.
-    pub(super) fn build(&self, package: &str) -> Result<PathBuf, String> {
+    /// Builds the models of `package`, and keeps the program under a name of its own: cargo's is
+    /// overwritten by the next build.
+    pub(super) fn build(&self, package: &str, name: &str) -> Result<PathBuf, String> {
         let mut command = loom::build(package);
         command
             .args(["--no-run", "--message-format", "json-render-diagnostics"])
@@ -74,7 +75,11 @@ impl Copy {
         let mut program = messages.filter_map(|message: serde_json::Value| {
             message["executable"].as_str().map(PathBuf::from)
         });
-        program.next_back().ok_or_else(|| format!("{package}: cargo built no test program"))
+        let program =
+            program.next_back().ok_or_else(|| format!("{package}: cargo built no test program"))?;
+        let kept = root().join("target/weaken").join(name);
+        std::fs::copy(&program, &kept).map_err(|error| failed(&kept, &error))?;
+        Ok(kept)
     }
 
     /// Builds the models of a crate without the statements under the cfg `name`.
@@ -83,17 +88,11 @@ impl Copy {
         for (path, text) in &files {
             write(path, &without(text, name))?;
         }
-        let built = self.build(&mutant.package);
-        // Beside cargo's own, which the next build overwrites.
-        let kept = built.and_then(|program| {
-            let kept = root().join("target/weaken/dropped");
-            std::fs::copy(&program, &kept).map_err(|error| failed(&kept, &error))?;
-            Ok(kept)
-        });
+        let built = self.build(&mutant.package, "dropped");
         for (path, text) in &files {
             write(path, text)?;
         }
-        kept
+        built
     }
 
     /// The files with this cfg in them.

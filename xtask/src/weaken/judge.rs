@@ -96,7 +96,7 @@ impl Judge {
         if let Some(known) = self.programs.get(package) {
             return Ok(known.clone());
         }
-        let path = self.copy.build(package)?;
+        let path = self.copy.build(package, package)?;
         let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
         let listed = Command::new(&path)
             .args(["--list", "--format", "terse"])

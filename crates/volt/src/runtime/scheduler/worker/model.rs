@@ -201,6 +201,30 @@ fn join_helping() {
     });
 }
 
+/// The runtime ends while its only worker joins a task that waits for ever: the join drops it, or it was
+/// dropped before.
+#[test]
+fn join_helping_against_shutdown() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let counts = [Count(drops.clone()), Count(drops.clone())];
+        drop(shared.spawn(async move {
+            let [outer, inner] = counts;
+            let joined = crate::spawn(async move {
+                let _inner = inner;
+                std::future::pending::<()>().await;
+            });
+            assert!(guest::block_on_helping(joined).unwrap_err().is_cancelled());
+            drop(outer);
+        }));
+        stop(&shared, threads);
+        assert_eq!(shared.alive_tasks(), 0);
+        assert_eq!(drops.load(Relaxed), 2);
+    });
+}
+
 /// A guest in the driver, woken from outside, gives the driver to the worker while it is woken once
 /// more.
 #[test]
