@@ -37,8 +37,8 @@
 //!
 //! | Edge  | Release side | Acquire side | Carries | Model that fails without it |
 //! |-------|--------------|--------------|---------|-----------------------------|
-//! | [RG1] | `Free::publish` | `Ring::claim_head_once`, `Ring::claim_head`, `Ring::claim_only_head`, `Ring::take_many` | the value | `channel::bounded::model::a_value_arrives_with_its_writes` |
-//! | [RG2] | `Full::take`, `Ring::take_many` | `Ring::claim_tail_once`, `Ring::claim_tail`, `Ring::claim_slow`, `Ring::claim_reserved` | that the place is empty | `channel::bounded::model::a_place_is_reused_after_its_value_left` |
+//! | [RG1] | `Free::publish` | `Ring::claim_head_once`, `Ring::claim_head`, `Ring::claim_only_head`, `Ring::take_many` | the value | `channel::bounded::model::a_value_arrives_with_its_writes`, `channel::ring::model::messages_and_places_change_hands_in_every_way` |
+//! | [RG2] | `Full::take`, `Ring::take_many` | `Ring::claim_tail_once`, `Ring::claim_tail`, `Ring::claim_slow`, `Ring::claim_reserved` | that the place is empty | `channel::bounded::model::a_place_is_reused_after_its_value_left`, `channel::ring::model::messages_and_places_change_hands_in_every_way`, `channel::ring::model::a_place_whose_receiver_was_overtaken_is_reused_after_it_left` |
 //! | [RG3] | moves of the tail | `Ring::look` | the claimed place, for a receiver that is about to sleep | none: loom sees fences instead. Litmus test `order_channel::weak_orders_of_the_flag_or_the_tail_lose_a_wake_up` of volt-models |
 //! | [RG4] | moves of the head | `Ring::claim_slow`, `Ring::reserve` | the freed place, for a sender that is about to sleep | none: as [RG3]; and `order_channel::a_sleeping_sender_or_the_only_receivers_free_place_is_seen` |
 //! | [RG5] | `Full::take`, `Ring::take_many` | `Ring::has_free_place` | the move of the head, on to whoever sees the tail moved | `channel::ring::model::nobody_sees_more_messages_than_fit` |

@@ -61,6 +61,66 @@ fn nobody_sees_more_messages_than_fit() {
     }
 }
 
+/// One place, two messages, and each way to receive: the messages arrive whole, and the place is written
+/// again only when they have left it.
+#[test]
+fn messages_and_places_change_hands_in_every_way() {
+    type Way = fn(&Ring<Box<u32>>) -> Option<Box<u32>>;
+    let ways: [Way; 4] = [
+        |ring| ring.claim_head_once().map(|at| at.take()),
+        |ring| ring.claim_head().ok().map(|at| at.take()),
+        // SAFETY: one thread receives.
+        |ring| unsafe { ring.claim_only_head() }.ok().map(|at| at.take()),
+        |ring| {
+            let mut into = Vec::new();
+            // SAFETY: one thread receives.
+            unsafe { ring.take_many(&mut into, 1) }.ok()?;
+            into.pop()
+        },
+    ];
+    for receive in ways {
+        loom::model(move || {
+            let ring = Arc::new(Ring::new(1));
+            let sends = ring.clone();
+            let sender = thread::spawn(move || {
+                for value in [1, 2] {
+                    while !send(&sends, Box::new(value)) {
+                        thread::yield_now();
+                    }
+                }
+            });
+            for value in [1, 2] {
+                let received = loop {
+                    match receive(&ring) {
+                        Some(received) => break *received,
+                        None => thread::yield_now(),
+                    }
+                };
+                assert_eq!(received, value);
+            }
+            sender.join().unwrap();
+        });
+    }
+}
+
+/// A sender that goes by the head writes behind a receiver that has claimed its message and not yet left
+/// the place. That place is the next sender's, which goes by the stamps.
+#[test]
+fn a_place_whose_receiver_was_overtaken_is_reused_after_it_left() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new(3));
+        (0..3).for_each(|value| assert!(send(&ring, Box::new(value))));
+        let (receives, sends) = (ring.clone(), ring.clone());
+        let receiver = thread::spawn(move || drop(recv(&receives).unwrap()));
+        let sender = thread::spawn(move || send(&sends, Box::new(3)));
+        drop(recv(&ring).unwrap());
+        send(&ring, Box::new(4));
+        receiver.join().unwrap();
+        sender.join().unwrap();
+        while recv(&ring).is_ok() {}
+    });
+}
+
 #[test]
 fn two_senders_and_two_receivers_share_one_place() {
     loom::model(|| {

@@ -389,7 +389,11 @@ impl<T> Drop for Shared<T> {
         for (first, len) in self.chunks.get_mut().drain(..) {
             let chunk = NonNull::slice_from_raw_parts(first, len);
             // SAFETY: leaked by `grow`; nobody has a reference to the `Shared`, so none to it.
-            drop(unsafe { Box::from_raw(chunk.as_ptr()) });
+            let chunk = unsafe { Box::from_raw(chunk.as_ptr()) };
+            // Loom takes no notice of a drop.
+            #[cfg(volt_loom)]
+            chunk.iter().for_each(|entry| entry.handle.with_mut(|_| ()));
+            drop(chunk);
         }
     }
 }
