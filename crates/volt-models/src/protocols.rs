@@ -4,6 +4,7 @@
 //! `weak_` shows a defect: of the documents that Volt started from, or of a weakened protocol.
 #![allow(clippy::too_many_lines, reason = "a thread is one list of steps, best read in its order")]
 
+mod buffer;
 mod channel;
 mod channel_send;
 mod idle;

@@ -78,6 +78,10 @@ impl Copy {
         let program =
             program.next_back().ok_or_else(|| format!("{package}: cargo built no test program"))?;
         let kept = root().join("target/weaken").join(name);
+        // One that still runs, left by a run that was cut short, keeps its own file.
+        if kept.exists() {
+            std::fs::remove_file(&kept).map_err(|error| failed(&kept, &error))?;
+        }
         std::fs::copy(&program, &kept).map_err(|error| failed(&kept, &error))?;
         Ok(kept)
     }

@@ -5,7 +5,7 @@
 //! looks at all queues. A poster takes a ticket (parked - 1, searching + 1), clears a bit, and wakes
 //! that bit's member. Left out: the watcher, guests that come and go, and the LIFO slot.
 
-use crate::explorer::{Flow, Label, Machine, Memory, ThreadBuilder, Turn, Word};
+use crate::explorer::{Flow, Label, Machine, Memory, Register, ThreadBuilder, Turn, Word};
 
 const MEMBERS: usize = 3;
 
@@ -73,8 +73,22 @@ impl Idle {
 
     /// `Idle::notify`, and the wake-up; goes on with the next step.
     fn notify(self, thread: &mut ThreadBuilder<'_>, preferred: Option<usize>) {
-        let (out, clear) = (thread.label(), thread.label());
-        let bit = thread.register();
+        let (bit, out) = (thread.register(), thread.label());
+        self.claim(thread, preferred, bit, out);
+        self.unpark(thread, bit);
+        thread.place(out);
+        thread.step("notified", move |turn| turn.then(|turn| turn.set(bit, 0)));
+    }
+
+    /// Claims a member, and leaves its index in `bit`; goes to `out` if nobody is wanted.
+    fn claim(
+        self,
+        thread: &mut ThreadBuilder<'_>,
+        preferred: Option<usize>,
+        bit: Register,
+        out: Label,
+    ) {
+        let clear = thread.label();
         // Preferring oneself skips the look, and goes straight to the exchange.
         if preferred.is_none() {
             thread.step("notify: load the summary", move |turn| {
@@ -108,13 +122,15 @@ impl Idle {
             turn.then(|turn| turn.update(self.bits, |bits| Some(bits & !(1 << index))))
         });
         thread.place(clear);
+        thread.step("notify: claimed", |_| Flow::Next);
+    }
+
+    fn unpark(self, thread: &mut ThreadBuilder<'_>, bit: Register) {
         thread.step("notify: unpark(CLAIMED)", move |turn| {
             let index = turn.reg(bit) as usize;
             turn.set(bit, 0);
             turn.then(|turn| turn.swap(self.token[index], 1))
         });
-        thread.place(out);
-        thread.step("notified", move |turn| turn.then(|turn| turn.set(bit, 0)));
     }
 
     fn poster(self, machine: &mut Machine, number: usize, tasks: i32) {
@@ -135,9 +151,48 @@ impl Idle {
         let mut thread = machine.thread(format!("member {index}"));
         let searching = thread.register();
         let ran = thread.register();
-        let [park, found, run, asleep, claimed] = std::array::from_fn(|_| thread.label());
-        let mine = 1 << index;
-        let top = thread.here();
+        let [top, park, asleep, claimed] = std::array::from_fn(|_| thread.label());
+        self.work(&mut thread, searching, ran, top, park);
+        thread.place(park);
+        self.publish(&mut thread, index, searching, ran, top, asleep);
+        thread.place(asleep);
+        thread.choice("asleep", 2, move |turn| {
+            if turn.way() == 0 {
+                return match turn.exchange(self.token[index], 1, 0) {
+                    Ok(()) => Flow::To(claimed),
+                    Err(_) => Flow::Wait,
+                };
+            }
+            // A timer, an event or the root future: it has something to run.
+            if turn.peek(self.by_itself[index]) == 0 {
+                return Flow::Wait;
+            }
+            turn.bump(self.by_itself[index], -1);
+            Flow::Next
+        });
+        self.get_up(&mut thread, index, top, asleep, claimed);
+        thread.place(claimed);
+        thread.step("claimed: drop the roles; search", move |turn| {
+            turn.set(searching, 1);
+            summary(turn, self, |turn| self.leave_driver(turn, index));
+            if turn.peek(self.bits) & 1 << index != 0 {
+                return Flow::Fail("claimed, but the bit is set".into());
+            }
+            Flow::To(top)
+        });
+    }
+
+    /// Takes tasks and runs them, until there is none: then it goes to `park`.
+    fn work(
+        self,
+        thread: &mut ThreadBuilder<'_>,
+        searching: Register,
+        ran: Register,
+        top: Label,
+        park: Label,
+    ) {
+        let (found, run) = (thread.label(), thread.label());
+        thread.place(top);
         thread.step("take a task", move |turn| self.take(turn, found, 1));
         thread.step("become a searcher", move |turn| {
             if turn.reg(searching) == 1 {
@@ -166,7 +221,7 @@ impl Idle {
         thread.step("the last searcher looks again", move |turn| {
             if turn.load(self.tasks) > 0 { Flow::Next } else { Flow::To(run) }
         });
-        self.notify(&mut thread, None);
+        self.notify(thread, None);
         thread.place(run);
         thread.step("run the task", move |turn| {
             turn.set(ran, 1);
@@ -182,34 +237,6 @@ impl Idle {
                 return Flow::Wait;
             }
             turn.bump(self.ran, 1);
-            Flow::To(top)
-        });
-
-        thread.place(park);
-        self.publish(&mut thread, index, searching, ran, top, asleep);
-        thread.place(asleep);
-        thread.choice("asleep", 2, move |turn| {
-            if turn.way() == 0 {
-                return match turn.exchange(self.token[index], 1, 0) {
-                    Ok(()) => Flow::To(claimed),
-                    Err(_) => Flow::Wait,
-                };
-            }
-            // A timer, an event or the root future: it has something to run.
-            if turn.peek(self.by_itself[index]) == 0 {
-                return Flow::Wait;
-            }
-            turn.bump(self.by_itself[index], -1);
-            Flow::Next
-        });
-        self.get_up(&mut thread, index, top, asleep, claimed);
-        thread.place(claimed);
-        thread.step("claimed: drop the roles; search", move |turn| {
-            turn.set(searching, 1);
-            summary(turn, self, |turn| self.leave_driver(turn, index));
-            if turn.peek(self.bits) & mine != 0 {
-                return Flow::Fail("claimed, but the bit is set".into());
-            }
             Flow::To(top)
         });
     }
@@ -230,8 +257,8 @@ impl Idle {
         self,
         thread: &mut ThreadBuilder<'_>,
         index: usize,
-        searching: crate::explorer::Register,
-        ran: crate::explorer::Register,
+        searching: Register,
+        ran: Register,
         top: Label,
         asleep: Label,
     ) {
