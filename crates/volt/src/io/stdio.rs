@@ -10,14 +10,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::blocking::Blocking;
 
 /// The process's standard input; see [`stdin`].
+///
+/// # Examples
+/// ```
+/// let input: volt::io::Stdin = volt::io::stdin();
+/// # drop(input);
+/// ```
 #[derive(Debug)]
 pub struct Stdin(Blocking<std::io::Stdin>);
 
 /// The process's standard output; see [`stdout`].
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncWriteExt;
+/// let mut output: volt::io::Stdout = volt::io::stdout();
+/// output.write_all(b"hello\n").await.unwrap();
+/// output.flush().await.unwrap();
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Stdout(Blocking<std::io::Stdout>);
 
 /// The process's standard error; see [`stderr`].
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncWriteExt;
+/// let mut errors: volt::io::Stderr = volt::io::stderr();
+/// errors.write_all(b"hello\n").await.unwrap();
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Stderr(Blocking<std::io::Stderr>);
 

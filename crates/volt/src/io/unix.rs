@@ -330,6 +330,19 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
 
 impl<T> AsyncFdRegisterError<T> {
     /// The object and the error.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::unix::AsyncFd;
+    /// let file = std::fs::File::open("/proc/self/stat")?;
+    /// let error = AsyncFd::try_new(file).unwrap_err();
+    /// let (file, cause) = error.into_parts();
+    /// println!("{file:?} cannot be waited for: {cause}");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     #[must_use]
     pub fn into_parts(self) -> (T, io::Error) {
         (self.inner, self.cause)

@@ -13,6 +13,20 @@ use std::{option, vec};
 /// Implemented for the address types of [`std::net`], for pairs of a host or address and a port,
 /// for `"host:port"`, and for slices of addresses. Sealed. Addresses, and strings that hold one,
 /// are taken at once; names are resolved on the blocking pool.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::net::{TcpListener, ToSocketAddrs};
+/// async fn listen(at: impl ToSocketAddrs) -> std::io::Result<u16> {
+///     Ok(TcpListener::bind(at).await?.local_addr()?.port())
+/// }
+/// assert_ne!(listen("127.0.0.1:0").await?, 0);
+/// assert_ne!(listen((std::net::Ipv4Addr::LOCALHOST, 0)).await?, 0);
+/// # Ok(()) })
+/// # }
+/// ```
 pub trait ToSocketAddrs: sealed::Resolve {}
 
 /// Resolves `host`, as [`std::net::ToSocketAddrs`] would, without blocking the task.

@@ -18,22 +18,92 @@ pub(crate) trait Half {
 }
 
 /// The reading half that [`TcpStream::split`](super::TcpStream::split) borrows.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// let (mut a, mut b) = volt::net::UnixStream::pair()?;
+/// b.write_all(b"hi").await?;
+/// let (mut reader, _writer) = a.split();
+/// let mut bytes = [0; 2];
+/// reader.read_exact(&mut bytes).await?;
+/// assert_eq!(&bytes, b"hi");
+/// # Ok(()) })
+/// # }
+/// ```
 pub struct ReadHalf<'a, S>(pub(super) &'a S);
 
 /// The writing half that [`TcpStream::split`](super::TcpStream::split) borrows.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// let (mut a, mut b) = volt::net::UnixStream::pair()?;
+/// let (_reader, mut writer) = a.split();
+/// writer.write_all(b"hi").await?;
+/// let mut bytes = [0; 2];
+/// b.read_exact(&mut bytes).await?;
+/// assert_eq!(&bytes, b"hi");
+/// # Ok(()) })
+/// # }
+/// ```
 pub struct WriteHalf<'a, S>(pub(super) &'a S);
 
 /// The reading half that [`TcpStream::into_split`](super::TcpStream::into_split) makes.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// let (a, mut b) = volt::net::UnixStream::pair()?;
+/// let (mut reader, _writer) = a.into_split();
+/// let task = volt::spawn(async move { reader.read_u8().await });
+/// b.write_u8(7).await?;
+/// assert_eq!(task.await??, 7);
+/// # Ok(()) })
+/// # }
+/// ```
 pub struct OwnedReadHalf<S>(pub(super) Arc<S>);
 
 /// The writing half that [`TcpStream::into_split`](super::TcpStream::into_split) makes. Dropping it
 /// shuts the stream down for writing.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::AsyncReadExt;
+/// let (a, mut b) = volt::net::UnixStream::pair()?;
+/// let (_reader, writer) = a.into_split();
+/// drop(writer);
+/// assert_eq!(b.read(&mut [0; 8]).await?, 0, "the end of the stream");
+/// # Ok(()) })
+/// # }
+/// ```
 pub struct OwnedWriteHalf<S: Half> {
     pub(super) stream: Arc<S>,
     shutdown_on_drop: bool,
 }
 
 /// The two halves given to `reunite` are of different streams; returns them.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::net::UnixStream;
+/// let ((a, _b), (c, _d)) = (UnixStream::pair()?, UnixStream::pair()?);
+/// let ((reader, _), (_, other)) = (a.into_split(), c.into_split());
+/// let error = reader.reunite(other).unwrap_err();
+/// let (_reader, _other) = (error.0, error.1);
+/// # Ok(()) })
+/// # }
+/// ```
 pub struct ReuniteError<S: Half = super::TcpStream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
 
 pub(super) fn borrow<S: Half>(stream: &mut S) -> (ReadHalf<'_, S>, WriteHalf<'_, S>) {
@@ -127,6 +197,18 @@ impl<S: Half> OwnedReadHalf<S> {
     ///
     /// # Errors
     /// If they are of different streams: the error holds both.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, _b) = volt::net::UnixStream::pair()?;
+    /// let (reader, writer) = a.into_split();
+    /// let a = reader.reunite(writer).expect("of one stream");
+    /// # drop(a);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn reunite(self, other: OwnedWriteHalf<S>) -> Result<S, ReuniteError<S>> {
         if !Arc::ptr_eq(&self.0, &other.stream) {
             return Err(ReuniteError(self, other));
@@ -146,11 +228,37 @@ impl<S: Half> OwnedWriteHalf<S> {
     ///
     /// # Errors
     /// If they are of different streams: the error holds both.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let (a, _b) = volt::net::UnixStream::pair()?;
+    /// let (reader, writer) = a.into_split();
+    /// let a = writer.reunite(reader).expect("of one stream");
+    /// # drop(a);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn reunite(self, other: OwnedReadHalf<S>) -> Result<S, ReuniteError<S>> {
         other.reunite(self)
     }
 
     /// Drops the half without shutting the stream down.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::io::{AsyncReadExt, AsyncWriteExt};
+    /// let (a, mut b) = volt::net::UnixStream::pair()?;
+    /// let (mut reader, writer) = a.into_split();
+    /// writer.forget();
+    /// b.write_u8(7).await?;
+    /// assert_eq!(reader.read_u8().await?, 7);
+    /// # Ok(()) })
+    /// # }
+    /// ```
     pub fn forget(mut self) {
         self.shutdown_on_drop = false;
     }

@@ -212,6 +212,20 @@ const fn paused_at(ns: u64) -> u64 {
 /// # Panics
 /// If the clock is paused already, and outside of a current-thread runtime: with several workers
 /// there is no moment at which nothing runs.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use std::time::Duration;
+/// use volt::time::{Instant, pause, sleep};
+/// pause();
+/// let start = Instant::now();
+/// sleep(Duration::from_secs(3600)).await;
+/// assert!(start.elapsed() >= Duration::from_secs(3600), "and it took no time");
+/// # Ok(()) })
+/// # }
+/// ```
 #[track_caller]
 pub fn pause() {
     scope::with_timers("time::pause", |timers| {
@@ -225,6 +239,23 @@ pub fn pause() {
 ///
 /// # Panics
 /// If it is not [paused](pause), and outside of a runtime.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use std::time::Duration;
+/// use volt::time::{Instant, pause, resume};
+/// pause();
+/// let start = Instant::now();
+/// std::thread::sleep(Duration::from_millis(1));
+/// assert_eq!(Instant::now(), start);
+/// resume();
+/// std::thread::sleep(Duration::from_millis(1));
+/// assert!(Instant::now() > start);
+/// # Ok(()) })
+/// # }
+/// ```
 #[track_caller]
 pub fn resume() {
     scope::with_timers("time::resume", |timers| {
@@ -241,6 +272,20 @@ pub fn resume() {
 ///
 /// # Panics
 /// If the clock is not paused, and outside of a runtime.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use std::time::Duration;
+/// use volt::time::{Instant, advance, pause};
+/// pause();
+/// let start = Instant::now();
+/// advance(Duration::from_secs(60)).await;
+/// assert_eq!(start.elapsed(), Duration::from_secs(60));
+/// # Ok(()) })
+/// # }
+/// ```
 pub async fn advance(duration: Duration) {
     // Goes through the wheel: its turn comes when the timers are looked at again, after the tasks
     // that are runnable now.

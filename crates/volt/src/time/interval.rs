@@ -67,6 +67,21 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
 /// | `Burst` | 0, 120, 120, 150, 200, 250 |
 /// | `Delay` | 0, 120, 170, 220, 270, 320 |
 /// | `Skip`  | 0, 120, 150, 200, 250, 300 |
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// use std::time::Duration;
+/// use volt::time::{Instant, MissedTickBehavior, interval, sleep};
+/// let mut ticks = interval(Duration::from_millis(10));
+/// ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// ticks.tick().await;
+/// sleep(Duration::from_millis(25)).await;
+/// let late = Instant::now();
+/// ticks.tick().await;
+/// assert!(ticks.tick().await >= late + Duration::from_millis(10));
+/// # });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MissedTickBehavior {
     /// The missed ticks come at once, until the interval has caught up: no tick is lost.
@@ -98,6 +113,18 @@ impl MissedTickBehavior {
 /// Made by [`interval`] and [`interval_at`].
 ///
 /// Cost: one allocation for its life; a tick costs as a [`sleep`](super::sleep).
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// use std::time::Duration;
+/// use volt::time::{Instant, Interval, interval};
+/// let mut ticks: Interval = interval(Duration::from_millis(2));
+/// let start = ticks.tick().await;
+/// ticks.tick().await;
+/// assert!(Instant::now() >= start + Duration::from_millis(2));
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct Interval {
     delay: Pin<Box<Sleep>>,
@@ -115,11 +142,34 @@ impl Interval {
     ///
     /// # Cancel safety
     /// Dropping the future takes no tick.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::interval;
+    /// let mut ticks = interval(Duration::from_millis(1));
+    /// let first = ticks.tick().await;
+    /// assert_eq!(ticks.tick().await, first + Duration::from_millis(1));
+    /// # });
+    /// ```
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
 
     /// As [`tick`](Self::tick), for use in a `poll` function.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::future::poll_fn;
+    /// use std::time::Duration;
+    /// use volt::time::interval;
+    /// let mut ticks = interval(Duration::from_millis(1));
+    /// let first = poll_fn(|cx| ticks.poll_tick(cx)).await;
+    /// assert_eq!(poll_fn(|cx| ticks.poll_tick(cx)).await, first + Duration::from_millis(1));
+    /// # });
+    /// ```
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(cx));
         let due = self.delay.deadline();
@@ -135,21 +185,69 @@ impl Interval {
     }
 
     /// The next tick comes a period from now.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{Instant, interval};
+    /// let mut ticks = interval(Duration::from_millis(3));
+    /// let before = Instant::now();
+    /// ticks.reset();
+    /// assert!(ticks.tick().await >= before + Duration::from_millis(3));
+    /// # });
+    /// ```
     pub fn reset(&mut self) {
         self.reset_to(Instant::now().checked_add(self.period));
     }
 
     /// The next tick comes at once.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::interval;
+    /// let mut ticks = interval(Duration::from_secs(3600));
+    /// ticks.tick().await;
+    /// ticks.reset_immediately();
+    /// ticks.tick().await;
+    /// # });
+    /// ```
     pub fn reset_immediately(&mut self) {
         self.reset_at(Instant::now());
     }
 
     /// The next tick comes `after` from now, and the others follow by the period.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{Instant, interval};
+    /// let mut ticks = interval(Duration::from_secs(3600));
+    /// let before = Instant::now();
+    /// ticks.reset_after(Duration::from_millis(2));
+    /// assert!(ticks.tick().await >= before + Duration::from_millis(2));
+    /// # });
+    /// ```
     pub fn reset_after(&mut self, after: Duration) {
         self.reset_to(Instant::now().checked_add(after));
     }
 
     /// The next tick comes at `deadline`, and the others follow by the period.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{Instant, interval};
+    /// let mut ticks = interval(Duration::from_secs(3600));
+    /// let deadline = Instant::now() + Duration::from_millis(2);
+    /// ticks.reset_at(deadline);
+    /// assert_eq!(ticks.tick().await, deadline);
+    /// # });
+    /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.delay.as_mut().reset(deadline);
     }
@@ -159,16 +257,47 @@ impl Interval {
     }
 
     /// What happens to missed ticks.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{MissedTickBehavior, interval};
+    /// let ticks = interval(Duration::from_millis(1));
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Burst);
+    /// # });
+    /// ```
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.missed_tick_behavior
     }
 
     /// Sets what happens to missed ticks.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{MissedTickBehavior, interval};
+    /// let mut ticks = interval(Duration::from_millis(1));
+    /// ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    /// assert_eq!(ticks.missed_tick_behavior(), MissedTickBehavior::Skip);
+    /// # });
+    /// ```
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.missed_tick_behavior = behavior;
     }
 
     /// The time between ticks.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::interval;
+    /// let ticks = interval(Duration::from_millis(5));
+    /// assert_eq!(ticks.period(), Duration::from_millis(5));
+    /// # });
+    /// ```
     pub fn period(&self) -> Duration {
         self.period
     }

@@ -111,6 +111,16 @@ impl Sleep {
     }
 
     /// When it completes.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// use volt::time::{Instant, sleep_until};
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// assert_eq!(sleep_until(deadline).deadline(), deadline);
+    /// # });
+    /// ```
     pub fn deadline(&self) -> Instant {
         let deadline = self.entry.deadline();
         if self.entry.state() == LAZY {
@@ -122,6 +132,19 @@ impl Sleep {
     }
 
     /// True once the deadline has passed.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::pin::pin;
+    /// use std::time::Duration;
+    /// use volt::time::sleep;
+    /// let mut sleep = pin!(sleep(Duration::from_millis(1)));
+    /// assert!(!sleep.is_elapsed() || sleep.deadline().elapsed() > Duration::ZERO);
+    /// sleep.as_mut().await;
+    /// assert!(sleep.is_elapsed());
+    /// # });
+    /// ```
     pub fn is_elapsed(&self) -> bool {
         match self.entry.state() {
             LAZY => false,
@@ -137,6 +160,20 @@ impl Sleep {
     ///
     /// Cost: a deadline that only moves later takes one store, and at most one wake-up of the
     /// driver at the old time.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::pin::pin;
+    /// use std::time::Duration;
+    /// use volt::time::{Instant, sleep};
+    /// let mut sleep = pin!(sleep(Duration::from_secs(3600)));
+    /// let deadline = Instant::now() + Duration::from_millis(2);
+    /// sleep.as_mut().reset(deadline);
+    /// sleep.await;
+    /// assert!(Instant::now() >= deadline);
+    /// # });
+    /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         self.reset_ns(deadline.to_ns());
     }

@@ -67,6 +67,16 @@ pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::Int
 }
 
 /// The future of [`timeout`] and [`timeout_at`].
+///
+/// # Examples
+/// ```
+/// # volt::run(async {
+/// use std::time::Duration;
+/// use volt::time::{Timeout, timeout};
+/// let limited: Timeout<_> = timeout(Duration::from_secs(1), std::future::ready(7));
+/// assert_eq!(limited.await, Ok(7));
+/// # });
+/// ```
 #[must_use = "futures do nothing unless polled"]
 #[derive(Debug)]
 pub struct Timeout<T> {
@@ -76,16 +86,44 @@ pub struct Timeout<T> {
 
 impl<T> Timeout<T> {
     /// The future inside.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// let limited = volt::time::timeout(Duration::from_secs(1), Box::pin(async { 7 }));
+    /// let future: &std::pin::Pin<Box<_>> = limited.get_ref();
+    /// # let _ = future;
+    /// # });
+    /// ```
     pub const fn get_ref(&self) -> &T {
         &self.value
     }
 
     /// The future inside.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// let mut limited = volt::time::timeout(Duration::from_secs(1), Box::pin(async { 7 }));
+    /// assert_eq!(limited.get_mut().await, 7);
+    /// # });
+    /// ```
     pub const fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
     /// The future inside, without its timeout.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// use std::time::Duration;
+    /// let limited = volt::time::timeout(Duration::from_millis(1), async { 7 });
+    /// assert_eq!(limited.into_inner().await, 7);
+    /// # });
+    /// ```
     pub fn into_inner(self) -> T {
         self.value
     }

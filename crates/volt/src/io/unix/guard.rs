@@ -11,6 +11,21 @@ use crate::io::Ready;
 use crate::reactor::Event;
 
 /// The descriptor is known to be ready, until this says otherwise.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::unix::{AsyncFd, AsyncFdReadyGuard};
+/// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+/// reader.set_nonblocking(true)?;
+/// let reader = AsyncFd::new(reader)?;
+/// std::io::Write::write_all(&mut writer, b"hello")?;
+/// let guard: AsyncFdReadyGuard<_> = reader.readable().await?;
+/// assert!(guard.ready().is_readable());
+/// # Ok(()) })
+/// # }
+/// ```
 #[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
 pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
     pub(super) fd: &'a AsyncFd<T>,
@@ -19,6 +34,23 @@ pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
 }
 
 /// As [`AsyncFdReadyGuard`], with mutable access.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::io::unix::{AsyncFd, AsyncFdReadyMutGuard};
+/// let (reader, mut writer) = std::os::unix::net::UnixStream::pair()?;
+/// reader.set_nonblocking(true)?;
+/// let mut reader = AsyncFd::new(reader)?;
+/// std::io::Write::write_all(&mut writer, b"hello")?;
+/// let mut guard: AsyncFdReadyMutGuard<_> = reader.readable_mut().await?;
+/// let mut bytes = [0; 5];
+/// std::io::Read::read_exact(guard.get_inner_mut(), &mut bytes)?;
+/// assert_eq!(&bytes, b"hello");
+/// # Ok(()) })
+/// # }
+/// ```
 #[must_use = "clear the readiness when it is used up, or the next wait returns at once"]
 pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
     pub(super) fd: &'a mut AsyncFd<T>,

@@ -5,6 +5,18 @@ use std::io;
 use super::{UnixStream, gid_t, pid_t, uid_t};
 
 /// The credentials of the process at the other end when it connected.
+///
+/// # Examples
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # volt::runtime::Runtime::new()?.block_on(async {
+/// use volt::net::unix::UCred;
+/// let (a, _b) = volt::net::UnixStream::pair()?;
+/// let peer: UCred = a.peer_cred()?;
+/// println!("user {}, group {}", peer.uid(), peer.gid());
+/// # Ok(()) })
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UCred {
     uid: uid_t,
