@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use volt_sync::{mpmc, mpsc};
+use volt_sync::{broadcast, mpmc, mpsc, oneshot, watch};
 
 /// Counts what the current thread allocates.
 struct Counting;
@@ -162,6 +162,57 @@ fn an_unbounded_channel_gives_the_memory_of_a_burst_back() {
     assert!(BYTES.get() - before < 1000, "two blocks are left: {}", BYTES.get() - before);
     drop((tx, rx));
     assert!(BYTES.get() <= before);
+}
+
+#[test]
+fn a_oneshot_allocates_once_waits_included() {
+    let (made, (mut tx, rx)) = allocations(oneshot::channel::<u64>);
+    assert_eq!(made, 1);
+    let (later, ()) = allocations(|| {
+        let mut rx = pin!(rx);
+        assert!(poll(pin!(tx.closed())).is_pending());
+        assert!(poll(rx.as_mut()).is_pending());
+        tx.send(1).unwrap();
+        assert_eq!(poll(rx), Poll::Ready(Ok(1)));
+    });
+    assert_eq!(later, 0);
+}
+
+#[test]
+fn a_broadcast_channel_allocates_twice_and_nothing_for_values_and_waits() {
+    let (made, (tx, mut rx)) = allocations(|| broadcast::channel::<u64>(4));
+    assert_eq!(made, 2);
+    let (later, ()) = allocations(|| {
+        for i in 0..10 {
+            let mut recv = pin!(rx.recv());
+            assert!(poll(recv.as_mut()).is_pending());
+            assert_eq!(tx.send(i), Ok(1));
+            assert_eq!(poll(recv), Poll::Ready(Ok(i)));
+        }
+        drop(tx.subscribe());
+        assert!(poll(pin!(tx.closed())).is_pending());
+    });
+    assert_eq!(later, 0);
+}
+
+#[test]
+fn a_watch_channel_allocates_once_and_nothing_for_values_and_waits() {
+    let (made, (tx, mut rx)) = allocations(|| watch::channel(0));
+    assert_eq!(made, 1);
+    let (later, ()) = allocations(|| {
+        for i in 1..10 {
+            let mut changed = pin!(rx.changed());
+            assert!(poll(changed.as_mut()).is_pending());
+            if i % 2 == 0 {
+                tx.send(i).unwrap()
+            } else {
+                tx.send_modify(|value| *value = i)
+            }
+            assert!(poll(changed).is_ready());
+        }
+        assert!(poll(pin!(tx.closed())).is_pending());
+    });
+    assert_eq!(later, 0);
 }
 
 #[test]
