@@ -63,6 +63,27 @@ fn chili_enter<R>(run: impl FnOnce(&mut chili::Scope<'_>) -> R) -> R {
     run(&mut POOL.get_or_init(start).scope())
 }
 
+/// Threads of the standard library, without a pool: one is started for each worker but the caller.
+fn threads_enter<R>(run: impl FnOnce(usize) -> R) -> R {
+    run(workers())
+}
+
+/// Halves the number of threads with each join, and starts none when there is one left.
+fn threads_join<A, B: Send>(
+    threads: usize,
+    a: impl FnOnce(usize) -> A,
+    b: impl FnOnce(usize) -> B + Send,
+) -> (A, B) {
+    let (here, there) = (threads - threads / 2, threads / 2);
+    if there == 0 {
+        return (a(1), b(1));
+    }
+    std::thread::scope(|scope| {
+        let b = scope.spawn(move || b(there));
+        (a(here), b.join().expect("the workload does not panic"))
+    })
+}
+
 fn one_after_the_other<A, B>(a: impl FnOnce() -> A, b: impl FnOnce() -> B) -> (A, B) {
     (a(), b())
 }

@@ -22,33 +22,39 @@ pub(super) fn rows() -> Vec<Row> {
             .volt("volt", on_volt::bench_fib::<20>)
             .peer("rayon", on_rayon::bench_fib::<20>)
             .peer("chili", on_chili::bench_fib::<20>)
+            .peer("std threads", on_threads::bench_fib::<20>)
             .floor("sequential", sequential::bench_fib::<20>),
         Row::new("pool/fib_narrow", "fib(10) by join, with entering the pool (per join)")
             .volt("volt", on_volt::bench_fib::<10>)
             .peer("rayon", on_rayon::bench_fib::<10>)
             .peer("chili", on_chili::bench_fib::<10>)
+            .peer("std threads", on_threads::bench_fib::<10>)
             .floor("sequential", sequential::bench_fib::<10>),
         Row::new("pool/fib_wide", "fib(27) by join (per join)")
             .volt("volt", on_volt::bench_fib::<27>)
             .peer("rayon", on_rayon::bench_fib::<27>)
             .peer("chili", on_chili::bench_fib::<27>)
+            .peer("std threads", on_threads::bench_fib::<27>)
             .floor("sequential", sequential::bench_fib::<27>),
         Row::new("pool/join_deep", "1,000 joins inside one another (per join)")
             .volt("volt", on_volt::bench_chain)
             .peer("rayon", on_rayon::bench_chain)
             .peer("chili", on_chili::bench_chain)
+            .peer("std threads", on_threads::bench_chain)
             .floor("sequential", sequential::bench_chain),
         Row::new("pool/quicksort", "Quicksort of 1 M (per element)")
             .headline()
             .volt("volt", on_volt::bench_sort)
             .peer("rayon", on_rayon::bench_sort)
             .peer("chili", on_chili::bench_sort)
+            .peer("std threads", on_threads::bench_sort)
             .floor("sequential", sequential::bench_sort),
         Row::new("pool/sum", "Sum of 10 M f64 (per element)")
             .headline()
             .volt("volt", on_volt::bench_sum)
             .peer("rayon", on_rayon::bench_sum)
             .peer("chili", on_chili::bench_sum)
+            .peer("std threads", on_threads::bench_sum)
             .floor("sequential", sequential::bench_sum),
     ]
 }
@@ -137,6 +143,7 @@ macro_rules! fork_join {
 fork_join!(on_volt, volt_pool::join, [], super::super::volt_guest);
 fork_join!(on_rayon, rayon::join, [], super::super::rayon_enter);
 fork_join!(on_chili, chili::Scope::join, [scope: &mut chili::Scope<'_>], super::super::chili_enter);
+fork_join!(on_threads, super::super::threads_join, [threads: usize], super::super::threads_enter);
 #[cfg(feature = "forte")]
 fork_join!(
     on_forte,
