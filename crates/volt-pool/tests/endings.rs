@@ -246,6 +246,51 @@ fn a_task_of_a_pool_that_is_being_ended_does_not_end_the_one_that_waits() {
     });
 }
 
+/// Whoever gets the queued tasks back runs them, panics or not, or drops them: all of either.
+#[test]
+fn what_is_handed_back_is_run_or_dropped_as_a_whole() {
+    struct Dropped(Arc<AtomicUsize>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            add(&self.0);
+            assert_ne!(self.0.load(SeqCst), 3, "the third one");
+        }
+    }
+    for run in [true, false] {
+        let pool = ThreadPool::with_threads(1);
+        let (begun, started) = mpsc::channel();
+        let (release, go) = mpsc::channel::<()>();
+        pool.spawn(move || {
+            begun.send(()).unwrap();
+            go.recv().unwrap();
+        });
+        started.recv().unwrap();
+        let counts = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        for _ in 0..10 {
+            let (ran, dropped) = (counts[0].clone(), Dropped(counts[1].clone()));
+            pool.spawn(move || {
+                let _dropped = dropped;
+                add(&ran);
+            });
+        }
+        let list = std::thread::scope(|s| {
+            let ending = s.spawn(|| pool.shutdown_now());
+            std::thread::sleep(Duration::from_millis(100));
+            release.send(()).unwrap();
+            ending.join().unwrap()
+        });
+        // On a machine that is slow to begin the shutdown, some have run before.
+        let before = 10 - list.len();
+        if run {
+            list.run()
+        } else {
+            drop(list)
+        }
+        let ran = if run { 10 } else { before };
+        assert_eq!(counts.map(|count| count.load(SeqCst)), [ran, 10]);
+    }
+}
+
 /// An absurd stack size is a thread that cannot be started.
 #[test]
 fn no_stack_of_any_size_loses_work() {
