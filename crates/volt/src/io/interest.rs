@@ -49,13 +49,28 @@ pub struct Interest(u8);
 
 impl Interest {
     /// Data to read, or the end of the stream.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Interest::READABLE.is_readable());
+    /// ```
     pub const READABLE: Self = Self(READABLE);
     /// Room to write, or a peer that no longer reads.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Interest::WRITABLE.is_writable());
+    /// ```
     pub const WRITABLE: Self = Self(WRITABLE);
     /// Out-of-band data (Linux).
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Self = Self(PRIORITY);
     /// An error on the source. Always registered with the operating system, so it is only a filter.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Interest::ERROR.is_error());
+    /// ```
     pub const ERROR: Self = Self(ERROR);
 
     predicates! {
@@ -142,21 +157,57 @@ pub struct Ready(u8);
 
 impl Ready {
     /// Nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::EMPTY.is_empty());
+    /// ```
     pub const EMPTY: Self = Self(0);
     /// Reading will find something.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::READABLE.is_readable());
+    /// ```
     pub const READABLE: Self = Self(READABLE);
     /// Writing will find room.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::WRITABLE.is_writable());
+    /// ```
     pub const WRITABLE: Self = Self(WRITABLE);
     /// The peer will send no more.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::READ_CLOSED.is_read_closed());
+    /// ```
     pub const READ_CLOSED: Self = Self(READ_CLOSED);
     /// The peer will take no more.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::WRITE_CLOSED.is_write_closed());
+    /// ```
     pub const WRITE_CLOSED: Self = Self(WRITE_CLOSED);
     /// Out-of-band data (Linux).
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Self = Self(PRIORITY);
     /// The source has an error to report.
+    ///
+    /// # Examples
+    /// ```
+    /// assert!(volt::io::Ready::ERROR.is_error());
+    /// ```
     pub const ERROR: Self = Self(ERROR);
     /// Everything.
+    ///
+    /// # Examples
+    /// ```
+    /// use volt::io::Ready;
+    /// assert!(Ready::ALL.is_readable() && Ready::ALL.is_writable());
+    /// ```
     pub const ALL: Self = Self(READABLE | WRITABLE | READ_CLOSED | WRITE_CLOSED | PRIORITY | ERROR);
 
     /// Out-of-band data, on every platform.

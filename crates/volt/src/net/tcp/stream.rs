@@ -455,6 +455,21 @@ macro_rules! addresses {
             ///
             /// # Errors
             /// As [`TcpStream::peer_addr`].
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::net::{TcpListener, TcpStream};
+            /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+            /// let address = listener.local_addr()?;
+            /// let mut client = TcpStream::connect(address).await?;
+            /// let (reader, writer) = client.split();
+            /// assert_eq!(reader.peer_addr()?, address);
+            /// assert_eq!(writer.peer_addr()?, address);
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
                 self.as_ref().peer_addr()
             }
@@ -463,6 +478,23 @@ macro_rules! addresses {
             ///
             /// # Errors
             /// As [`TcpStream::local_addr`].
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::net::{TcpListener, TcpStream};
+            /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+            /// let address = listener.local_addr()?;
+            /// let mut client = TcpStream::connect(address).await?;
+            /// let (server, from) = listener.accept().await?;
+            /// let (reader, writer) = client.into_split();
+            /// assert_eq!(reader.local_addr()?, from);
+            /// assert_eq!(writer.local_addr()?, from);
+            /// # drop(server);
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn local_addr(&self) -> io::Result<SocketAddr> {
                 self.as_ref().local_addr()
             }
@@ -477,6 +509,25 @@ macro_rules! peek {
             ///
             /// # Errors
             /// As `TcpStream::peek`.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use volt::io::AsyncWriteExt;
+            /// use volt::net::{TcpListener, TcpStream};
+            /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+            /// let address = listener.local_addr()?;
+            /// let mut client = TcpStream::connect(address).await?;
+            /// let (mut server, _) = listener.accept().await?;
+            /// server.write_all(b"hi").await?;
+            /// let (mut reader, _writer) = client.split();
+            /// let mut bytes = [0; 8];
+            /// assert!(reader.peek(&mut bytes).await? > 0);
+            /// assert_eq!(bytes[0], b'h');
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.as_ref().peek(buf).await
             }
@@ -485,6 +536,28 @@ macro_rules! peek {
             ///
             /// # Errors
             /// As `TcpStream::peek`.
+            ///
+            /// # Examples
+            /// ```
+            /// # fn main() -> std::io::Result<()> {
+            /// # volt::runtime::Runtime::new()?.block_on(async {
+            /// use std::future::poll_fn;
+            /// use volt::io::AsyncWriteExt;
+            /// use volt::io::ReadBuf;
+            /// use volt::net::{TcpListener, TcpStream};
+            /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+            /// let address = listener.local_addr()?;
+            /// let mut client = TcpStream::connect(address).await?;
+            /// let (mut server, _) = listener.accept().await?;
+            /// server.write_all(b"hi").await?;
+            /// let (mut reader, _writer) = client.split();
+            /// let mut bytes = [0; 8];
+            /// let mut buf = ReadBuf::new(&mut bytes);
+            /// assert!(poll_fn(|cx| reader.poll_peek(cx, &mut buf)).await? > 0);
+            /// assert_eq!(buf.filled()[0], b'h');
+            /// # Ok(()) })
+            /// # }
+            /// ```
             pub fn poll_peek(
                 &mut self,
                 cx: &mut Context<'_>,
