@@ -7,6 +7,8 @@
 
 use crate::explorer::{Flow, Label, Machine, Memory, Register, ThreadBuilder, Turn, Word};
 
+mod hand_over;
+
 const MEMBERS: usize = 3;
 
 /// What differs from the protocol as it is built.
@@ -80,7 +82,7 @@ impl Idle {
         thread.step("notified", move |turn| turn.then(|turn| turn.set(bit, 0)));
     }
 
-    /// Claims a member, and leaves its index in `bit`; goes to `out` if nobody is wanted.
+    /// Claims a member, and leaves its index in `bit` for the next step; goes to `out` if nobody is wanted.
     fn claim(
         self,
         thread: &mut ThreadBuilder<'_>,
@@ -122,7 +124,6 @@ impl Idle {
             turn.then(|turn| turn.update(self.bits, |bits| Some(bits & !(1 << index))))
         });
         thread.place(clear);
-        thread.step("notify: claimed", |_| Flow::Next);
     }
 
     fn unpark(self, thread: &mut ThreadBuilder<'_>, bit: Register) {

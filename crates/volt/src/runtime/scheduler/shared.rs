@@ -317,6 +317,8 @@ impl Shared {
         // SAFETY: the `Notified` is given away.
         unsafe { self.injector.push_with(task.into_raw(), count) };
         self.notify();
+        // Killed by `runtime::scheduler::worker::model::shutdown_in_a_hurry_against_a_spawn`.
+        #[cfg(not(volt_mutant = "abandoned"))]
         if abandoned {
             // Whoever shut it down has not waited for us. Only then: this may be a wake-up under a
             // lock that the task's drop needs, or within the drop of a task that wakes another one.

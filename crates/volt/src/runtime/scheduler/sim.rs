@@ -32,6 +32,12 @@ type Outside = Box<dyn FnOnce(&Handle)>;
 
 /// One simulated run of a multi-thread runtime.
 ///
+/// What the future and its tasks do must depend on nothing but the order in which they are polled: then
+/// a seed that fails does so each time. There is one thread, so nothing may block it: a
+/// [`JoinHandle::join`] that has to wait, `block_in_place` and a lock that is held elsewhere wait for
+/// ever, and `spawn_blocking`, sockets and files bring in real threads and real time. Time is virtual;
+/// it moves to the next timer when nothing else can go on.
+///
 /// ```
 /// use volt::runtime::sim::{Sim, explore};
 /// use volt::time::{Duration, sleep};

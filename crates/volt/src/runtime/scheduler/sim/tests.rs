@@ -106,6 +106,42 @@ fn timers_fire_in_virtual_time() {
     .unwrap();
 }
 
+/// In whatever order: before the first poll, between two, or after the last.
+#[test]
+fn aborts_and_panics_end_their_tasks_only() {
+    let run = |seed| {
+        Sim::new(seed).workers(3).run(async {
+            let panics = crate::spawn(async {
+                task::yield_now().await;
+                std::panic::resume_unwind(Box::new("boom"));
+            });
+            let aborted = crate::spawn(async {
+                time::sleep(Duration::from_secs(1)).await;
+                std::future::pending::<()>().await;
+            });
+            let raced = crate::spawn(async {
+                task::yield_now().await;
+                7
+            });
+            raced.abort();
+            let aborter = aborted.abort_handle();
+            crate::spawn(async move {
+                time::sleep(Duration::from_secs(2)).await;
+                aborter.abort();
+            })
+            .await
+            .unwrap();
+            assert!(panics.await.unwrap_err().is_panic());
+            assert!(aborted.await.unwrap_err().is_cancelled());
+            match raced.await {
+                Ok(output) => output == 7,
+                Err(error) => error.is_cancelled(),
+            }
+        })
+    };
+    explore(0..stress(300), |seed| run(seed).map(|fine| assert!(fine))).unwrap();
+}
+
 #[test]
 fn failures_are_told_apart() {
     let stuck = Sim::new(1).run(std::future::pending::<()>()).unwrap_err();
