@@ -29,7 +29,7 @@
 //! | Edge  | Release side  | Acquire side   | Carries            | Model |
 //! |-------|---------------|----------------|--------------------|-------|
 //! | [JS1] | `Shared::push` | `Shared::take` | the links          | `task::join_set::model::each_task_is_joined_once` |
-//! | [JS2] | `Shared::give_back` | `Shared::give_back` | every access before the memory is freed | `task::join_set::model::drop_against_completion` |
+//! | [JS2] | `Shared::give_back` | `Shared::give_back` | every access before the memory is freed | `task::join_set::model::the_last_of_set_and_task_frees_the_entry` |
 //!
 //! Progress: whoever pushes on the empty stack wakes the set. The set registers its waker before it
 //! looks at the stack for the last time. Whoever pushes on others leaves the wake-up to the first.

@@ -47,6 +47,22 @@ fn each_task_is_joined_once() {
     });
 }
 
+/// [JS2]: a task completes while the set goes away. Whoever is last frees the entry, after the other one
+/// has left it.
+#[test]
+fn the_last_of_set_and_task_frees_the_entry() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let mut set = JoinSet::new();
+        set.insert(Queue::spawn(&queue, ready(())));
+        let task = queue.pop().unwrap();
+        let thread = thread::spawn(move || task.run());
+        drop(set);
+        thread.join().unwrap();
+        Queue::shutdown(queue);
+    });
+}
+
 /// The set goes away while its tasks complete: no entry is pushed into freed memory (loom checks
 /// the counts), outputs are dropped once.
 #[test]
