@@ -135,6 +135,8 @@ async fn many_requests(address: SocketAddr) {
     let connection = volt::spawn(connection);
     for _ in 0..20 {
         let request = Request::get("/").header("host", "volt").body(Empty::<bytes::Bytes>::new());
+        // The connection's task may not have seen yet that the answer before has been read.
+        sender.ready().await.unwrap();
         let response = sender.send_request(request.unwrap()).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         let body = response.into_body().collect().await.unwrap().to_bytes();
