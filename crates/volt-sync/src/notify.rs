@@ -414,19 +414,25 @@ impl<N: Deref<Target = Notify>> Wait<N> {
     fn poll_linked(notify: &Notify, entry: Pin<&mut Entry>, waker: Option<&Waker>) -> bool {
         entry.poll(&notify.set, waker) != WAITING
     }
+
+    /// Takes a linked entry out of the queue.
+    #[cold]
+    fn cancel(notify: &Notify, entry: &mut Entry) {
+        // SAFETY: a linked entry was pinned, and is not moved before it is gone.
+        let entry = unsafe { Pin::new_unchecked(entry) };
+        match entry.cancel(&notify.set, |()| ()) {
+            WAITING | ALL => {}
+            // It was meant for one task, and that was not us.
+            status => notify.notify(status),
+        }
+    }
 }
 
 impl<N: Deref<Target = Notify>> Drop for Wait<N> {
     #[inline]
     fn drop(&mut self) {
         if self.entry.is_linked() {
-            // SAFETY: a linked entry was pinned, and is not moved before it is gone.
-            let entry = unsafe { Pin::new_unchecked(&mut self.entry) };
-            match entry.cancel(&self.notify.set, |()| ()) {
-                WAITING | ALL => {}
-                // It was meant for one task, and that was not us.
-                status => self.notify.notify(status),
-            }
+            Self::cancel(&self.notify, &mut self.entry);
         }
     }
 }
