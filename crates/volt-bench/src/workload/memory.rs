@@ -19,6 +19,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = vec![
         Row::new("memory/idle_task", "Heap of an idle task (8-byte future)")
             .headline()
+            .why("the header has 64 bytes: two of its words are the links of the list that a shutdown finds the task by")
             .long()
             .unit("bytes", 0.5)
             .volt("volt", idle_task::<on_volt::Multi>)
