@@ -34,13 +34,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use volt_sync::internal::primitive::{Arc, spin};
+use volt_sync::internal::primitive::Arc;
 
 use super::park::{Park, ROOT};
 use super::quick;
 use super::registry;
 use super::shared::Shared;
-use super::threads::pause;
+use super::threads::wait_briefly;
 use super::worker::{Step, Worker};
 use crate::runtime::context;
 use crate::task::{JoinError, JoinHandle};
@@ -246,10 +246,7 @@ impl Worker<'_> {
             // Some tasks may be on their way into a queue, and some in a poll of another thread.
             self.give_up_tasks();
             self.shared.shut_down_inside();
-            spin(attempt);
-            if attempt > 1000 {
-                pause();
-            }
+            wait_briefly(attempt);
         }
         unreachable!("the loop has no end")
     }

@@ -28,7 +28,7 @@ use super::park::{CLAIMED, Park, ROOT};
 use super::quick::Quick;
 use super::registry;
 use super::ring::{Pushed, Ring};
-use super::threads::Threads;
+use super::threads::{Threads, wait_briefly};
 use crate::runtime::blocking::{self, Pool};
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -526,10 +526,7 @@ impl Shared {
                     return;
                 }
             }
-            primitive::spin(attempt);
-            if attempt > 1000 {
-                super::threads::pause();
-            }
+            wait_briefly(attempt);
             attempt += 1;
         }
         if let Some(slow) = &self.slow {

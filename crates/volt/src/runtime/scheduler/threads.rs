@@ -10,7 +10,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{Arc, Condvar, Mutex, thread};
+use volt_sync::internal::primitive::{Arc, Condvar, Mutex, spin, thread};
 
 /// The count.
 #[derive(Debug)]
@@ -75,11 +75,14 @@ impl Drop for Alive {
     }
 }
 
-/// Gives the processor to somebody else for a moment: for the end of a shutdown, which waits for
-/// another thread's next few instructions.
-pub(super) fn pause() {
-    #[cfg(not(volt_loom))]
-    thread::sleep(Duration::from_micros(50));
-    #[cfg(volt_loom)]
-    thread::yield_now();
+/// For the end of a shutdown, which waits for another thread's next few instructions, or for a poll of
+/// it: spins, and gives the processor away for a moment once that has taken many `attempts`.
+pub(super) fn wait_briefly(attempts: u32) {
+    spin(attempts);
+    if attempts > 1000 {
+        #[cfg(not(volt_loom))]
+        thread::sleep(Duration::from_micros(50));
+        #[cfg(volt_loom)]
+        thread::yield_now();
+    }
 }
