@@ -172,47 +172,33 @@ fn streams_and_sinks_of_mpmc() {
 
 #[test]
 fn receivers_of_mpsc() {
+    macro_rules! survive {
+        ($channel:expr, $send:ident, $many:expr) => {
+            survives_polls(
+                || pair($channel),
+                |state| {
+                    let mut rx = state.lend();
+                    Box::pin(async move {
+                        if $many {
+                            rx.recv_many(&mut Vec::new(), 2).await;
+                        } else {
+                            rx.recv().await;
+                        }
+                    })
+                },
+                |Pair(tx, _)| tx.$send(1).unwrap(),
+                |Pair(tx, rx), sent| {
+                    if !sent {
+                        tx.$send(1).unwrap();
+                    }
+                    assert_eq!(rx.lend().try_recv(), Ok(1));
+                },
+            )
+        };
+    }
     for many in [false, true] {
-        survives_polls(
-            || pair(mpsc::channel(2)),
-            |state| {
-                let mut rx = state.lend();
-                Box::pin(async move {
-                    if many {
-                        rx.recv_many(&mut Vec::new(), 2).await;
-                    } else {
-                        rx.recv().await;
-                    }
-                })
-            },
-            |Pair(tx, _)| tx.try_send(1).unwrap(),
-            |Pair(tx, rx), sent| {
-                if !sent {
-                    tx.try_send(1).unwrap();
-                }
-                assert_eq!(rx.lend().try_recv(), Ok(1));
-            },
-        );
-        survives_polls(
-            || pair(mpsc::unbounded_channel()),
-            |state| {
-                let mut rx = state.lend();
-                Box::pin(async move {
-                    if many {
-                        rx.recv_many(&mut Vec::new(), 2).await;
-                    } else {
-                        rx.recv().await;
-                    }
-                })
-            },
-            |Pair(tx, _)| tx.send(1).unwrap(),
-            |Pair(tx, rx), sent| {
-                if !sent {
-                    tx.send(1).unwrap();
-                }
-                assert_eq!(rx.lend().try_recv(), Ok(1));
-            },
-        );
+        survive!(mpsc::channel(2), try_send, many);
+        survive!(mpsc::unbounded_channel(), send, many);
     }
 }
 
