@@ -190,7 +190,7 @@ impl SyncWord {
     pub(crate) fn post(&self, sleepers: u32) {
         // ORD[SY2] release: a thread that reads the new count sees what it is about.
         self.event.word().fetch_add(1, Release);
-        Futex::wake(&raw const self.event, sleepers);
+        self.event.wake(sleepers);
     }
 
     /// Wakes all sleepers, which look whether there is something for them.

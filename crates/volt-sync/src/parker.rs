@@ -76,11 +76,10 @@ impl Parker {
 
     /// Hands the thread a token, and wakes it if it sleeps.
     pub fn unpark(&self) {
-        let state: *const Futex = &raw const self.state;
         // ORD[PK1] release: everything before this call happens before the `park` that takes the
         // token returns.
         if self.state.word().swap(NOTIFIED, Release) == PARKED {
-            Futex::wake(state, 1);
+            self.state.wake(1);
         }
     }
 

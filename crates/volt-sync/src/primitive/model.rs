@@ -96,11 +96,9 @@ impl Futex {
         }
     }
 
-    /// Wakes the sleepers; the word must be alive, as models keep it.
-    pub fn wake(this: *const Self, _count: u32) {
-        // SAFETY: models keep the futex in an `Arc` that the waker holds.
-        let this = unsafe { &*this };
-        drop(this.sleepers.0.lock().expect("loom's mutexes are not poisoned"));
-        this.sleepers.1.notify_all();
+    /// Wakes all sleepers.
+    pub fn wake(&self, _count: u32) {
+        drop(self.sleepers.0.lock().expect("loom's mutexes are not poisoned"));
+        self.sleepers.1.notify_all();
     }
 }

@@ -159,17 +159,12 @@ impl Futex {
     }
 
     /// Wakes at most `count` sleepers.
-    ///
-    /// Takes a raw pointer because the owner may free the word as soon as it sees the change that
-    /// precedes this call. The kernel uses only the address: a wake-up on freed memory is at worst
-    /// a spurious one for an unrelated futex, which every waiter tolerates.
-    pub fn wake(this: *const Self, count: u32) {
-        let word = this.cast::<u32>();
-        // SAFETY: FUTEX_WAKE does not access the memory behind the address.
+    pub fn wake(&self, count: u32) {
+        // SAFETY: FUTEX_WAKE uses the address and does not access the memory behind it.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
-                word,
+                self.word.as_ptr(),
                 libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
                 count,
             );
@@ -194,13 +189,8 @@ impl Futex {
     }
 
     /// Wakes at most `count` sleepers.
-    ///
-    /// # Safety-relevant note
-    /// Unlike the Linux version this one touches the memory behind `this`; it must be alive.
-    pub fn wake(this: *const Self, count: u32) {
-        // SAFETY: the callers of this crate keep the word alive on platforms without a futex.
-        let this = unsafe { &*this };
-        let (lock, condvar) = &this.sleepers;
+    pub fn wake(&self, count: u32) {
+        let (lock, condvar) = &self.sleepers;
         drop(lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         if count == 1 { condvar.notify_one() } else { condvar.notify_all() }
     }

@@ -45,6 +45,13 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 pub struct ReadDir(State);
 
 #[derive(Debug)]
+#[cfg_attr(
+    windows,
+    allow(
+        clippy::large_enum_variant,
+        reason = "there `entries` holds an entry; almost always `Idle`"
+    )
+)]
 enum State {
     Idle(Listing),
     Busy(JoinHandle<Listing>),

@@ -166,7 +166,7 @@ mod imp {
 
     impl Sleepers {
         pub(super) fn wake(self) {
-            Futex::wake(&raw const *self.0, 1);
+            self.0.wake(1);
         }
     }
 }

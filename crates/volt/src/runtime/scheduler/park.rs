@@ -76,18 +76,17 @@ impl Park {
     /// Gives the thread a reason to be awake, and wakes it.
     #[inline]
     pub(crate) fn unpark(&self, reason: u32) {
-        let state: *const Futex = &raw const self.state;
         // ORD[SP1] release: everything before this call happens before the `take` that reports it.
         let previous = self.state.word().fetch_or(reason, Release);
         if previous & REASONS == 0 && previous & (FUTEX | DRIVER) != 0 {
-            self.wake(state, previous);
+            self.wake(previous);
         }
     }
 
     #[cold]
-    fn wake(&self, state: *const Futex, previous: u32) {
+    fn wake(&self, previous: u32) {
         if previous & FUTEX != 0 {
-            Futex::wake(state, 1);
+            self.state.wake(1);
             return;
         }
         let driver = self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
