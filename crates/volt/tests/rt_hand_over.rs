@@ -2,7 +2,7 @@
 //! while tasks are aborted, panic, and the runtime ends. Each seed is a program of its own.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -256,4 +256,70 @@ fn joins_inside_of_blocking_calls_use_no_more_stack_than_others() {
         let rt = builder.worker_threads(2).build().unwrap();
         assert_eq!(rt.block_on(async { volt::spawn(async { nest(3000) }).await.unwrap() }), 3000);
     }
+}
+
+/// Waits in its drop for another task.
+struct Waits {
+    other: Option<JoinHandle<()>>,
+    handle: Handle,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let (other, handle) = (self.other.take().expect("dropped once"), self.handle.clone());
+        let result = volt::task::block_in_place(|| handle.block_on(other));
+        assert!(result.unwrap_err().is_cancelled());
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Futures whose drop blocks for a task that the same shutdown cancels, perhaps later: a worker that
+/// waited there itself would wait for ever.
+#[test]
+fn drops_that_block_at_a_shutdown_end_and_run_once() {
+    explore(30, |mut random| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        for workers in [1, 2, 8] {
+            let rt = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
+            let count = 1 + random.below(20) as usize;
+            for _ in 0..count {
+                let (dropped, handle) = (dropped.clone(), rt.handle().clone());
+                let waits = Waits { other: Some(rt.spawn(pending())), handle, dropped };
+                drop(rt.spawn(async move {
+                    pending::<()>().await;
+                    drop(waits);
+                }));
+            }
+            // Some tasks are idle by then, others still queued.
+            std::thread::sleep(Duration::from_micros(random.below(200)));
+            drop(rt);
+            assert_eq!(dropped.swap(0, Ordering::Relaxed), count, "{workers} workers");
+        }
+    });
+}
+
+/// The thread that drops a current-thread runtime is not one that polls its tasks: it may block.
+#[test]
+fn drops_of_a_current_thread_runtime_may_block_when_it_shuts_down() {
+    struct Blocks(Arc<AtomicUsize>);
+
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            self.0.fetch_add(volt::task::block_in_place(|| 1), Ordering::Relaxed);
+        }
+    }
+
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let rt = Builder::new_current_thread().build().unwrap();
+    for _ in 0..10 {
+        let blocks = Blocks(dropped.clone());
+        drop(rt.spawn(async move {
+            pending::<()>().await;
+            drop(blocks);
+        }));
+    }
+    rt.block_on(volt::task::yield_now());
+    drop(rt);
+    assert_eq!(dropped.load(Ordering::Relaxed), 10);
 }

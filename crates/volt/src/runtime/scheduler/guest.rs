@@ -422,12 +422,19 @@ impl Worker<'_> {
     fn hand_over(&self) {
         // The new thread gets what is in the slot, and this is not.
         self.flush_yielded();
-        if self.index < self.shared.workers
-            && crate::runtime::hand_over_worker(self.shared, self.index).is_ok()
-        {
-            self.handed_over.set(true);
-            context::set_worker(ptr::null());
-            return;
+        if self.index < self.shared.workers {
+            // Before the other thread can end.
+            if self.is_last.get() {
+                self.shared.last_worker_is_back();
+            }
+            if crate::runtime::hand_over_worker(self.shared, self.index).is_ok() {
+                self.handed_over.set(true);
+                context::set_worker(ptr::null());
+                return;
+            }
+            if self.is_last.get() {
+                self.shared.worker_ended();
+            }
         }
         if self.give_up_tasks() {
             self.shared.notify();

@@ -8,7 +8,7 @@
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
 //! | [SD1] | `Shared::begin_shutdown`      | `Shared::is_shut_down` | nothing but itself; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
-//! | [SD2] | `Shared::shut_down`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | none: the drain that follows ends only when the owned list is empty, which has locks of its own ([OT1]) |
+//! | [SD2] | `Shared::worker_ended`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | none: the drain that follows ends only when the owned list is empty, which has locks of its own ([OT1]) |
 
 use std::future::Future;
 use std::panic::Location;
@@ -139,7 +139,7 @@ pub(crate) struct Shared {
     shutdown: AtomicBool,
     /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
     abandoned: AtomicBool,
-    /// Workers that have not begun to shut down.
+    /// Workers that have not ended.
     workers_left: AtomicUsize,
     pub(crate) threads: Arc<Threads>,
     pub(crate) blocking: Pool,
@@ -322,7 +322,7 @@ impl Shared {
         if abandoned {
             // Whoever shut it down has not waited for us. Only then: this may be a wake-up under a
             // lock that the task's drop needs, or within the drop of a task that wakes another one.
-            self.drain_to_the_last(Some(primitive::now()));
+            self.drain_to_the_last(Some(primitive::now()), || false);
         }
     }
 
@@ -480,7 +480,7 @@ impl Shared {
         // ORD[SD2] acquire: those of the others, if they have ended already.
         if self.workers_left.fetch_sub(count, AcqRel) == count {
             self.owned.close_and_cancel();
-            self.drain_to_the_last(None);
+            self.drain_to_the_last(None, || false);
         }
     }
 
@@ -490,34 +490,47 @@ impl Shared {
     pub(crate) fn shut_down_current_thread(&self, deadline: Option<Instant>) {
         self.owned.close_and_cancel();
         self.drain();
-        self.drain_to_the_last(deadline);
+        self.drain_to_the_last(deadline, || false);
     }
 
     /// Drops all tasks that can be reached, but for those on the stack of the calling thread, a member.
-    /// The rest is done when that one leaves.
+    /// The rest is done when that one leaves, and by the last worker that ends.
     pub(crate) fn shut_down_inside(&self) {
         self.owned.close_and_cancel();
         self.drain();
     }
 
-    /// Drops all tasks that can be reached. By each worker when it ends, and the last of them waits
-    /// until none is left.
-    pub(super) fn shut_down(&self) {
-        self.owned.close_and_cancel();
-        self.drain();
+    /// A worker has dropped all tasks that it could reach. True if it was the last one, which has to
+    /// call [`drain_to_the_last`](Self::drain_to_the_last).
+    pub(super) fn worker_ended(&self) -> bool {
         // ORD[SD2] release: this worker's queues are empty, and stay so.
         // ORD[SD2] acquire: those of the others too.
-        if self.workers_left.fetch_sub(1, AcqRel) == 1 {
-            self.drain_to_the_last(None);
-        }
+        let left = self.workers_left.fetch_sub(1, AcqRel);
+        debug_assert!(left != 0, "each worker ends once");
+        left == 1
     }
 
-    /// Drops tasks until none is left; the driver last. Gives up at the deadline.
-    fn drain_to_the_last(&self, deadline: Option<Instant>) {
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn workers_left(&self) -> usize {
+        // ORD relaxed: the test has waited for the workers' threads.
+        self.workers_left.load(Relaxed)
+    }
+
+    /// The last worker, which has ended, is handed over: it ends once more, on another thread.
+    pub(super) fn last_worker_is_back(&self) {
+        // ORD relaxed: nobody else is left to change it, and the hand-over orders the next change.
+        self.workers_left.fetch_add(1, Relaxed);
+    }
+
+    /// Drops tasks until none is left; the driver last. Gives up at the deadline, and if `replaced`.
+    pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
         let mut attempt = 0;
         while !self.owned.is_empty() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             self.drain();
+            if replaced() {
+                return;
+            }
             if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
                 // ORD relaxed: under the lock. Who pushes has pushed before this, or sees it.
                 self.injector.between_pushes(|| self.abandoned.store(true, Relaxed));

@@ -97,6 +97,8 @@ pub(crate) struct Worker<'r> {
     pub(super) rings: Cell<u32>,
     /// Another thread goes on as this worker.
     pub(super) handed_over: Cell<bool>,
+    /// All workers have ended, and it was the last: it drops what is left.
+    pub(super) is_last: Cell<bool>,
     /// A guest that leaves tasks of unknown kinds to the workers (`quick.rs`).
     pub(super) choosy: Cell<bool>,
     /// It has left a task to the workers: it does not look for more until it is asked to.
@@ -134,6 +136,7 @@ impl<'r> Worker<'r> {
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
             handed_over: Cell::new(false),
+            is_last: Cell::new(false),
             choosy: Cell::new(false),
             shy: Cell::new(false),
         }
@@ -655,13 +658,20 @@ impl<'r> Worker<'r> {
     }
 
     /// The end of a worker at shutdown.
+    ///
+    /// What is dropped here may call `block_in_place`, and wait in it for another task that is still
+    /// to be dropped: the worker is handed over as ever, and ends on the other thread instead.
     pub(super) fn end(&self) {
         self.give_up_tasks();
         if self.searching.replace(false) {
             self.shared.idle.end_search();
         }
         self.shared.wake_all();
-        self.shared.shut_down();
+        self.shared.shut_down_inside();
+        if !self.handed_over.get() && self.shared.worker_ended() {
+            self.is_last.set(true);
+            self.shared.drain_to_the_last(None, || self.handed_over.get());
+        }
     }
 }
 

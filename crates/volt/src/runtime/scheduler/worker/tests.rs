@@ -76,3 +76,42 @@ fn a_driver_is_left_to_a_member_in_a_quick_poll() {
         }
     }
 }
+
+/// A drop that blocks while its worker ends has the worker end elsewhere, and once: each is counted
+/// once, and what the drop waits for is dropped by the other thread.
+#[test]
+fn a_worker_whose_end_blocks_ends_once_and_on_another_thread() {
+    struct WaitsFor(Option<crate::task::JoinHandle<()>>);
+
+    impl Drop for WaitsFor {
+        fn drop(&mut self) {
+            let task = self.0.take().expect("dropped once");
+            let cancelled = crate::task::block_in_place(|| task.join().unwrap_err().is_cancelled());
+            assert!(cancelled, "nothing runs this far into a shutdown");
+        }
+    }
+
+    for workers in [1, 2, 8] {
+        let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
+        let shared = Shared::new(Config::default(), workers, driver, handle);
+        // Idle ones, and some that are queued.
+        for _ in 0..6 {
+            let waited_for = shared.spawn(std::future::pending());
+            let waits = WaitsFor(Some(waited_for));
+            drop(shared.spawn(async move {
+                std::future::pending::<()>().await;
+                drop(waits);
+            }));
+        }
+        shared.begin_shutdown();
+        let parks: Vec<_> = (0..workers).map(|index| shared.park_of(index)).collect();
+        for (index, park) in parks.iter().enumerate() {
+            let worker = Worker::new(&shared, index, park);
+            context::with_worker(&worker, || worker.run_thread());
+            assert_eq!(worker.handed_over.get(), index == 0, "the first one drops them");
+        }
+        assert!(shared.threads.wait(Some(std::time::Duration::from_secs(60))));
+        assert_eq!(shared.alive_tasks(), 0);
+        assert_eq!(shared.workers_left(), 0);
+    }
+}
