@@ -9,6 +9,8 @@ pub(crate) mod ring;
 pub(crate) mod unbounded;
 pub(crate) mod waiter;
 
+use crate::primitive;
+
 /// Why nothing was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -31,8 +33,23 @@ pub(crate) enum Nothing {
     Busy,
 }
 
-/// How many rounds an async operation spins on `Busy` before it reschedules its task.
-pub(crate) const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 32 };
+/// Waits a moment for a place that another thread has claimed and is about to leave. False after a
+/// few microseconds: an async operation then reschedules its task. `attempt` counts the calls.
+///
+/// A place that stays claimed belongs to a thread that has lost its processor. All who come to the
+/// channel find the same place, so that rescheduling alone would use up this thread's time slice
+/// with polls in vain, before that thread gets its turn: hence the processor is given away first.
+/// With eight workers on two processors a message takes 22 ns so, and 60 to 100 without.
+#[must_use]
+pub(crate) fn settle(attempt: u32) -> bool {
+    const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 32 };
+    const YIELDS: u32 = if cfg!(volt_loom) { 0 } else { 4 };
+    if attempt >= SPINS + YIELDS {
+        return false;
+    }
+    primitive::spin(if attempt < SPINS { 0 } else { u32::MAX });
+    true
+}
 
 /// What a thread does whose exchanges others win: it waits, twice as long each time, so that the
 /// winner can do several operations with the cache lines to itself. After about ten microseconds it
@@ -62,11 +79,11 @@ impl BackOff {
     pub(crate) fn lost(&mut self) {
         if self.0 < Self::WAITS {
             for _ in 0..1_u32 << (Self::SHORTEST + self.0.min(Self::DOUBLINGS)) {
-                crate::primitive::spin(0);
+                primitive::spin(0);
             }
             self.0 += 1;
         } else {
-            crate::primitive::spin(u32::MAX);
+            primitive::spin(u32::MAX);
         }
     }
 }

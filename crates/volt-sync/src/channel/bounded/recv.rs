@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use super::{Bounded, Queues, model_fence};
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
-use crate::channel::{Nothing, SPINS};
+use crate::channel::{Nothing, settle};
 use crate::coop;
 use crate::primitive::spin;
 
@@ -90,10 +90,7 @@ impl<T> Bounded<T> {
                     waiter.set_state(State::Done);
                     return Poll::Ready(Err(()));
                 }
-                Err(Nothing::Busy) if attempt < SPINS => {
-                    spin(attempt);
-                    attempt = attempt.saturating_add(1);
-                }
+                Err(Nothing::Busy) if settle(attempt) => attempt += 1,
                 Err(Nothing::Busy) => {
                     // Comes back by itself; if it is dropped before, it must not keep a
                     // notification to itself.
@@ -252,10 +249,7 @@ impl<T> Bounded<T> {
     fn wait_only(&self, nothing: Nothing, attempt: u32, cx: &mut Context<'_>) -> bool {
         match nothing {
             Nothing::Empty => self.register_only(cx.waker()),
-            _ if attempt < SPINS => {
-                spin(attempt);
-                false
-            }
+            _ if settle(attempt) => false,
             _ => {
                 cx.waker().wake_by_ref();
                 true

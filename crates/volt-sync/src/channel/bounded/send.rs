@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker, ready};
 use super::{Bounded, Queues, model_fence};
 use crate::channel::ring::Free;
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
-use crate::channel::{Refused, SPINS};
+use crate::channel::{Refused, settle};
 use crate::coop;
 use crate::first_panic::FirstPanic;
 use crate::primitive::spin;
@@ -96,7 +96,8 @@ impl<T> Bounded<T> {
             waiter.set_state(State::Done);
             return Poll::Ready(Err(()));
         }
-        for attempt in 0..=SPINS {
+        let mut attempt = 0;
+        loop {
             match self.ring.claim_reserved(false) {
                 Ok((free, _)) => return self.sent(free, value, waiter),
                 Err(Refused::Closed) => {
@@ -105,7 +106,8 @@ impl<T> Bounded<T> {
                     self.unreserve(1);
                     return Poll::Ready(Err(()));
                 }
-                Err(_) => spin(attempt),
+                Err(_) if settle(attempt) => attempt += 1,
+                Err(_) => break,
             }
         }
         // Still NOTIFIED: a drop gives the reservation back.
