@@ -1,13 +1,19 @@
 //! How often a member looks at the clock, the driver, and the injector.
 //!
-//! Purpose: a socket, a timer and a task in the injector wait for about [`LOOK_NS`] at most while
-//! polls are short, and for about one poll if they are longer; the clock is not read per poll.
+//! Purpose: a socket and a timer wait for about [`LOOK_NS`] at most while polls are short, and for
+//! about one poll if they are longer; a task in the injector waits for a round of the others; the
+//! clock is not read per poll.
 //!
 //! A *tick* is a number of polls between two looks at the clock. It has as many polls as took
 //! [`LOOK_NS`] at the pace of the last tick, but at most twice as many as that one, and at most
 //! [`BUDGET`]; it begins with [`FIRST`] after a sleep. A poll that was timed anyway (`quick.rs`) and
 //! took long ends it. The driver is looked at after [`BUDGET`] polls or [`LOOK_NS`], whichever comes
 //! first.
+//!
+//! The injector has its turn after a round of the member's own tasks, and at most once in about
+//! [`TURN_NS`]: a task from outside waits little longer than one from inside, which goes to the end
+//! of the ring, and while polls are shorter than a lock, a batch is worth it. What was taken from the
+//! injector is run in between, and not counted: it is the member's own polls that are measured.
 //!
 //! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
 //! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
@@ -25,8 +31,10 @@ use crate::runtime::config::Config;
 const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
 /// Polls of the first tick, and of the first after a sleep.
 const FIRST: u32 = if cfg!(volt_loom) { 4 } else { 8 };
-/// The time after which a busy member should have looked at the driver, and at the injector.
+/// The time after which a busy member should have looked at the driver.
 pub(super) const LOOK_NS: u64 = 250_000;
+/// The time after which it should have looked at the injector: about that of a wake-up.
+const TURN_NS: f32 = 10_000.0;
 const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
@@ -51,6 +59,8 @@ pub(super) struct Pace {
     looked_ns: Cell<u64>,
     since_look: Cell<u32>,
     poll_ns: Cell<f32>,
+    /// Polls of this tick that were of a batch from the injector.
+    fetched: Cell<u32>,
     interval: Cell<u32>,
     until_injector: Cell<u32>,
 }
@@ -103,6 +113,7 @@ impl Pace {
             looked_ns: Cell::new(0),
             since_look: Cell::new(0),
             poll_ns: Cell::new(0.0),
+            fetched: Cell::new(0),
             interval: Cell::new(interval),
             until_injector: Cell::new(interval),
         }
@@ -145,6 +156,7 @@ impl Pace {
         let tick = self.size.get().min(until_look).max(1);
         self.tick.set(tick);
         self.left.set(tick);
+        self.fetched.set(0);
     }
 
     /// A tick is over at the time `now`; the next one begins.
@@ -153,7 +165,7 @@ impl Pace {
         let start = self.start_ns.replace(now);
         let took = if start == 0 { 0 } else { now.saturating_sub(start) };
         if start != 0 {
-            self.average(took as f32 / polls as f32);
+            self.average(took as f32 / polls.saturating_sub(self.fetched.get()).max(1) as f32);
         }
         // As many as fit: none, if `took` is more than all of them may take.
         let fit = (u64::from(polls) * LOOK_NS).checked_div(took).unwrap_or(u64::MAX);
@@ -184,13 +196,13 @@ impl Pace {
         self.poll_ns.set(average);
         if self.fixed_interval.is_none() {
             // Saturating: a tick of no time gives the largest interval.
-            let interval = ((LOOK_NS as f32 / average) as u32).clamp(1, MAX_INTERVAL);
+            let interval = ((TURN_NS / average) as u32).clamp(1, MAX_INTERVAL);
             self.interval.set(interval);
             self.until_injector.set(self.until_injector.get().min(interval));
         }
     }
 
-    /// What a poll took lately; 0 if that is not known.
+    /// What a poll of the member's own took lately; 0 if that is not known.
     pub(super) fn poll_ns(&self) -> f32 {
         self.poll_ns.get()
     }
@@ -200,20 +212,27 @@ impl Pace {
         self.poll_ns.set(ns);
     }
 
-    /// True if it is the injector's turn.
+    /// Counts a poll of a task from a batch of the injector.
+    #[inline]
+    pub(super) fn count_fetched(&self) {
+        self.fetched.set(self.fetched.get() + 1);
+    }
+
+    /// Counts a poll of the member's own. True if it is the injector's turn instead, until it
+    /// [had](Self::injector_had_its_turn) it.
     #[inline]
     pub(super) fn injector_has_its_turn(&self) -> bool {
         let until = self.until_injector.get();
-        let turn = until == 0;
-        self.until_injector.set(if turn { self.interval.get() } else { until - 1 });
-        turn
+        self.until_injector.set(until.saturating_sub(1));
+        until == 0
     }
 
-    /// More is left in the injector: its next turn is after `others`.
-    pub(super) fn injector_next_after(&self, others: u32) {
-        if self.fixed_interval.is_none() {
-            self.until_injector.set(self.interval.get().min(others));
-        }
+    /// The next turn of the injector is after `round` polls of the member's own, or sooner; but not
+    /// without one in between.
+    pub(super) fn injector_had_its_turn(&self, round: u32) {
+        let interval = self.interval.get();
+        let fixed = self.fixed_interval.is_some();
+        self.until_injector.set(if fixed { interval } else { interval.min(round.max(1)) });
     }
 }
 

@@ -257,6 +257,7 @@ impl<'r> Worker<'r> {
     fn next(&self) -> Option<NonNull<Header>> {
         self.waited.set(Waited::Elsewhere);
         if let Some(task) = self.slot.batch.pop() {
+            self.pace.count_fetched();
             self.flush_yielded();
             return Some(task);
         }
@@ -287,16 +288,13 @@ impl<'r> Worker<'r> {
         self.yielded.take()
     }
 
-    /// It is the injector's turn. If it has more than this member's share, the next one is when each
-    /// of that share and of this member's own tasks has had a turn.
+    /// It is the injector's turn. The next one is when each of this member's own tasks has had one.
     #[cold]
     fn next_of_injector(&self) -> Option<NonNull<Header>> {
         self.flush_yielded();
-        let own = self.slot.ring.len();
+        self.pace.injector_had_its_turn(self.slot.ring.len() as u32);
         let task = self.fetch()?;
-        if !self.shared.injector.is_empty() {
-            self.pace.injector_next_after(own as u32 + LIFO_RUN);
-        }
+        self.pace.count_fetched();
         Some(task)
     }
 
