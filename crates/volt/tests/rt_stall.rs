@@ -66,6 +66,32 @@ fn what_a_stalled_task_spawned_is_taken_over() {
     }
 }
 
+/// A task that has been quick for long, in a runtime that sleeps most of the time, is the last that
+/// anybody expects to stall.
+#[test]
+fn what_a_tick_leaves_behind_is_taken_over_if_it_stalls_at_last() {
+    let rt = multi(2);
+    let (tx, rx) = mpsc::channel();
+    rt.spawn(async move {
+        let mut interval = volt::time::interval(Duration::from_millis(1));
+        for _ in 0..150 {
+            interval.tick().await;
+        }
+        // One stays in the LIFO slot, and nobody waits in the driver.
+        let (started, others) = mpsc::channel();
+        for nap in [Duration::ZERO, Duration::from_millis(1)] {
+            let started = started.clone();
+            volt::spawn(async move {
+                volt::time::sleep(nap).await;
+                started.send(()).unwrap();
+            });
+        }
+        let both = (0..2).all(|_| others.recv_timeout(SOON).is_ok());
+        tx.send(both).unwrap();
+    });
+    assert!(rx.recv_timeout(2 * SOON).unwrap());
+}
+
 #[test]
 fn timers_go_on_beside_a_stalled_task() {
     let rt = multi(2);

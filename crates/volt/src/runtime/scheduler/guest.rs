@@ -218,6 +218,7 @@ impl Worker<'_> {
                 self.count_poll();
                 // ORD relaxed: a hint.
                 self.slot.kind.store(quick::OF_NO_TASK, Relaxed);
+                self.rouse_watcher();
                 if let Some(output) = poll() {
                     return Some(output);
                 }

@@ -389,27 +389,38 @@ impl Idle {
 
     #[cold]
     fn claim(&self, preferred: Option<usize>) -> Option<usize> {
-        let summary = self
-            .change(|summary| {
-                summary.wants_searcher().then(|| summary.add_parked(-1).add_searching(1))
-            })
-            .ok()?;
-        if let Some(index) = preferred {
-            if self.clear_bit(index) {
-                return Some(index);
-            }
-        }
-        Some(self.clear_any_bit(summary))
+        let summary = self.take_ticket(Summary::wants_searcher)?;
+        Some(self.clear_preferred_bit(preferred, summary))
     }
 
     /// Claims a parked member, whoever searches: for shutdown, where everybody must notice.
     pub(crate) fn claim_any(&self) -> Option<usize> {
-        let summary = self
-            .change(|summary| {
-                (summary.parked() != 0).then(|| summary.add_parked(-1).add_searching(1))
-            })
-            .ok()?;
+        let summary = self.take_ticket(|_| true)?;
         Some(self.clear_any_bit(summary))
+    }
+
+    /// Claims the watcher, whoever searches, if there is one: to have it look again soon. (If it gets
+    /// up meanwhile, another member is claimed for nothing.)
+    pub(crate) fn claim_watcher(&self) -> Option<usize> {
+        let summary = self.take_ticket(Summary::has_watcher)?;
+        Some(self.clear_preferred_bit(WATCHER.get(summary.0).checked_sub(1), summary))
+    }
+
+    /// Takes a ticket, if somebody is parked and `wanted`. The word as it was.
+    fn take_ticket(&self, wanted: impl Fn(Summary) -> bool) -> Option<Summary> {
+        self.change(|summary| {
+            (summary.parked() != 0 && wanted(summary))
+                .then(|| summary.add_parked(-1).add_searching(1))
+        })
+        .ok()
+    }
+
+    /// Uses a ticket, for `preferred` if that is parked.
+    fn clear_preferred_bit(&self, preferred: Option<usize>, summary: Summary) -> usize {
+        match preferred {
+            Some(index) if self.clear_bit(index) => index,
+            _ => self.clear_any_bit(summary),
+        }
     }
 
     /// Uses a ticket: clears one bit, if possible not the watcher's nor that of the member in the

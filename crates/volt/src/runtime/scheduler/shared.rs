@@ -135,6 +135,8 @@ pub(crate) struct Shared {
     driver: UnsafeCell<Driver>,
     /// The index + 1 of a member that would rather wait in the driver itself. A hint.
     driver_wish: AtomicUsize,
+    /// The watcher sleeps for long (`stall.rs`). A hint.
+    pub(super) drowsy: AtomicBool,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
     /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
@@ -193,6 +195,7 @@ impl Shared {
             owned: OwnedTasks::new(members + OUTSIDE_SHARDS),
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
+            drowsy: AtomicBool::new(false),
             driver_handle,
             shutdown: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),

@@ -10,6 +10,15 @@
 //! A driver that nobody has is taken. If nothing at all happened since the last look and nothing
 //! is left to watch, the watcher goes to sleep for good.
 //!
+//! A runtime that does a little every millisecond should not pay for two wake-ups where one is
+//! enough. So the watcher looks ever less often (is *drowsy*, up to [`CALM_LOOK`]) as long as each
+//! look finds all others parked, and all that they have polled since the last one is of a kind that
+//! is known to be quick (`quick.rs`). One look that finds somebody at work, and it looks again after
+//! [`FIRST_LOOK`]. And a member that is about to poll something of another kind wakes a drowsy
+//! watcher ([`Worker::rouse_watcher`]), once for each such period. What is left: a kind that has been
+//! quick and does not return from a poll in such a period is noticed after [`CALM_LOOK`]. (So is one
+//! that is not quick, if the watcher becomes drowsy in the same moment: the flag is a hint.)
+//!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
 //! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
 //! others are parked and none watches, wakes one; having found nothing, that one parks, and so
@@ -30,6 +39,8 @@ pub(crate) const STALL_NS: u64 = 1_000_000;
 /// Time between two looks of the watcher: at first, and at most.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(4);
+/// The same while the others do nothing that could take long.
+const CALM_LOOK: Duration = Duration::from_millis(32);
 
 /// What watchers remember of a member. Hints only: watchers may change at any time.
 #[derive(Debug)]
@@ -85,12 +96,27 @@ pub(super) enum Look {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Watch {
     polls: u64,
+    /// Polls of the members whose last one was not of a quick kind.
+    unproven: u64,
     pub(super) interval: Duration,
 }
 
 impl Watch {
     pub(super) const fn new() -> Self {
-        Self { polls: 0, interval: FIRST_LOOK }
+        Self { polls: 0, unproven: 0, interval: FIRST_LOOK }
+    }
+
+    /// After a look that found something to watch; `calm` if all that was done will not take long.
+    fn look_again(&mut self, calm: bool) {
+        self.interval = match self.interval * 2 {
+            longer if calm => longer.min(CALM_LOOK),
+            _ if self.is_drowsy() => FIRST_LOOK,
+            longer => longer.min(LAST_LOOK),
+        };
+    }
+
+    fn is_drowsy(&self) -> bool {
+        self.interval > LAST_LOOK
     }
 }
 
@@ -100,14 +126,21 @@ impl Worker<'_> {
     pub(super) fn look_after_others(&self, watch: &mut Watch) -> Look {
         let shared = self.shared;
         let now = self.now_ns();
-        let (mut total, mut busy) = (0_u64, false);
+        let (mut total, mut unproven) = (0_u64, 0_u64);
+        let (mut busy, mut at_work) = (false, false);
         for (index, slot) in shared.used_slots().iter().enumerate() {
             // ORD relaxed: a hint, see `Watched`.
             let polls = slot.polls.load(Relaxed);
             total = total.wrapping_add(polls);
+            // ORD relaxed: a hint.
+            let kind = slot.kind.load(Relaxed);
+            if index != self.index && !shared.quick.knows(kind) {
+                unproven = unproven.wrapping_add(polls);
+            }
             if index == self.index || shared.idle.is_parked(index) {
                 continue;
             }
+            at_work = true;
             let stood_still = slot.watched.look(polls, now);
             let waiting = !slot.lifo.is_empty();
             busy |= waiting;
@@ -116,8 +149,6 @@ impl Worker<'_> {
             }
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
-                // ORD relaxed: a hint.
-                let kind = slot.kind.load(Relaxed);
                 shared.quick.forget(kind);
                 shared.untimed.forget(kind);
             }
@@ -129,13 +160,42 @@ impl Worker<'_> {
             }
         }
         let active = watch.polls != total;
-        watch.polls = total;
-        if active || busy {
-            watch.interval = (watch.interval * 2).min(LAST_LOOK);
+        let calm = !at_work && watch.unproven == unproven;
+        (watch.polls, watch.unproven) = (total, unproven);
+        let look = if active || busy {
+            watch.look_again(calm);
             Look::Again
         } else {
             watch.interval = FIRST_LOOK;
             Look::Quiet
+        };
+        // ORD relaxed: a hint.
+        if shared.drowsy.load(Relaxed) != watch.is_drowsy() {
+            // ORD relaxed: as above.
+            shared.drowsy.store(watch.is_drowsy(), Relaxed);
+        }
+        look
+    }
+
+    /// Before a poll that may take long: the watcher should look again soon.
+    #[inline]
+    pub(super) fn rouse_watcher(&self) {
+        // ORD relaxed: a hint.
+        if self.shared.drowsy.load(Relaxed) {
+            self.rouse_drowsy_watcher();
+        }
+    }
+
+    #[cold]
+    fn rouse_drowsy_watcher(&self) {
+        // ORD relaxed: a hint.
+        self.shared.drowsy.store(false, Relaxed);
+        // It finds nothing to do, parks, and becomes the watcher again.
+        if let Some(index) = self.shared.idle.claim_watcher() {
+            self.shared.unpark(index);
         }
     }
 }
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -222,6 +222,9 @@ impl<'r> Worker<'r> {
             self.shared.notify();
             return Step::Continue;
         }
+        if !self.shared.quick.knows(kind) {
+            self.rouse_watcher();
+        }
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
         let start = self.now_ns();
         let step = self.poll_now(task);

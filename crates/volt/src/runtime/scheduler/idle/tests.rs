@@ -103,3 +103,16 @@ fn a_push_wakes_the_watcher_rather_than_the_member_in_the_driver() {
         assert_eq!(idle.notify(), Some(in_driver), "nobody else is parked");
     }
 }
+
+#[test]
+fn the_watcher_is_claimed_whoever_searches() {
+    let idle = idle(4);
+    assert!(idle.park(2, false, false).watcher);
+    let _ = (idle.park(0, false, true), idle.park(1, false, true));
+    assert!(idle.start_search());
+    assert_eq!(idle.claim_watcher(), Some(2));
+    assert_eq!((idle.load().parked(), idle.load().searching()), (2, 2));
+    idle.drop_roles(2);
+    assert_eq!(idle.claim_watcher(), None, "there is none");
+    assert_eq!((idle.load().parked(), idle.load().searching()), (2, 2));
+}

@@ -1,0 +1,135 @@
+//! How often the watcher looks, and who wakes it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{CALM_LOOK, FIRST_LOOK, LAST_LOOK, Look, Watch};
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::idle::{Idle, SelfUnpark};
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::{Stage, Step, Worker};
+use crate::time::Clock;
+
+const QUICK: usize = 32;
+const SLOW: usize = 48;
+
+/// Members 0, the watcher, 1, which works from time to time, and 2, all of them parked.
+fn with_members(test: impl FnOnce(&Shared, [&Worker<'_>; 3])) {
+    let (driver, handle) = Driver::new(3, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 3, driver, handle);
+    let parks = [0, 1, 2].map(|index| shared.park_of(index));
+    let members = [0, 1, 2].map(|index| Worker::new(&shared, index, &parks[index]));
+    shared.quick.learn(QUICK);
+    assert!(shared.idle.park(0, false, false).watcher);
+    let _ = (shared.idle.park(1, false, true), shared.idle.park(2, false, false));
+    test(&shared, members.each_ref());
+    shared.begin_shutdown();
+    for worker in &members {
+        context::with_worker(worker, || worker.end());
+    }
+}
+
+/// One poll of member 1, and a look of the watcher after it.
+fn poll_and_look(worker: [&Worker<'_>; 3], kind: usize, watch: &mut Watch) {
+    worker[1].slot.kind.store(kind, Relaxed);
+    worker[1].count_poll();
+    assert!(matches!(worker[0].look_after_others(watch), Look::Again));
+}
+
+/// Looks until they are as rare as they get.
+fn become_drowsy(worker: [&Worker<'_>; 3], watch: &mut Watch) {
+    for _ in 0..8 {
+        poll_and_look(worker, QUICK, watch);
+    }
+    assert_eq!(watch.interval, CALM_LOOK);
+    // ORD relaxed: of this thread.
+    assert!(worker[0].shared.drowsy.load(Relaxed));
+}
+
+fn get_up(idle: &Idle, index: usize) {
+    assert_eq!(idle.unpark_self(index, false), SelfUnpark::Up);
+}
+
+#[test]
+fn looks_become_rare_while_polls_are_quick_and_members_park_again() {
+    with_members(|shared, members| {
+        let mut watch = Watch::new();
+        become_drowsy(members, &mut watch);
+        // Somebody is at work.
+        get_up(&shared.idle, 1);
+        poll_and_look(members, QUICK, &mut watch);
+        assert_eq!(watch.interval, FIRST_LOOK);
+        assert!(!shared.drowsy.load(Relaxed));
+        for _ in 0..8 {
+            poll_and_look(members, QUICK, &mut watch);
+        }
+        assert_eq!(watch.interval, LAST_LOOK);
+        let _ = shared.idle.park(1, false, true);
+        become_drowsy(members, &mut watch);
+        // Nothing happens.
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+        assert_eq!(watch.interval, FIRST_LOOK);
+        assert!(!shared.drowsy.load(Relaxed));
+    });
+}
+
+#[test]
+fn looks_stay_frequent_while_polls_may_be_long() {
+    with_members(|shared, members| {
+        let mut watch = Watch::new();
+        for _ in 0..8 {
+            poll_and_look(members, SLOW, &mut watch);
+        }
+        assert_eq!(watch.interval, LAST_LOOK);
+        // That of long ago does not count.
+        members[2].slot.kind.store(SLOW, Relaxed);
+        members[2].count_poll();
+        poll_and_look(members, QUICK, &mut watch);
+        become_drowsy(members, &mut watch);
+        poll_and_look(members, SLOW, &mut watch);
+        assert_eq!(watch.interval, FIRST_LOOK);
+        assert!(!shared.drowsy.load(Relaxed));
+    });
+}
+
+/// Member 1 gets up and polls a task, always of the same kind; true if the watcher sleeps on.
+fn poll_a_task(worker: [&Worker<'_>; 3]) -> bool {
+    get_up(&worker[0].shared.idle, 1);
+    worker[1].stage.set(Stage::Running);
+    context::with_worker(worker[1], || {
+        let task = worker[0].shared.spawn(async {});
+        assert!(worker[0].shared.idle.is_parked(0), "a push relies on the watcher");
+        assert_eq!(worker[1].step(), Step::Continue);
+        assert!(task.is_finished());
+    });
+    assert!(worker[0].shared.idle.is_parked(2), "nobody else is woken");
+    worker[0].shared.idle.is_parked(0)
+}
+
+#[test]
+fn a_poll_that_may_be_long_wakes_a_drowsy_watcher_once() {
+    with_members(|shared, members| {
+        let mut watch = Watch::new();
+        become_drowsy(members, &mut watch);
+        assert!(!poll_a_task(members));
+        assert!(!shared.drowsy.load(Relaxed));
+    });
+}
+
+#[test]
+fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
+    with_members(|shared, members| {
+        let mut watch = Watch::new();
+        let mut known = false;
+        // The machine may be busy, so that the first ones take long.
+        while !known {
+            assert!(poll_a_task(members), "it is not drowsy");
+            known = shared.quick.knows(members[1].slot.kind.load(Relaxed));
+            let _ = shared.idle.park(1, false, true);
+        }
+        become_drowsy(members, &mut watch);
+        assert!(poll_a_task(members));
+        assert!(shared.drowsy.load(Relaxed));
+    });
+}
