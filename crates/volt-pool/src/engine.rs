@@ -451,7 +451,7 @@ pub(crate) fn processor() -> u32 {
 
 /// Binds the calling thread to one of the processors that it may use.
 #[cfg(target_os = "linux")]
-fn pin(index: usize) {
+pub(crate) fn pin(index: usize) {
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: all zeros is the empty set.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };

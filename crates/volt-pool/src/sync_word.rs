@@ -3,6 +3,9 @@
 //! Purpose: at most one thread at a time is woken and looks for work ("waking"). It passes that role
 //! on only when it found work and there is more, so a burst of tasks wakes the threads one after
 //! another instead of all at once, and a pool with enough threads awake makes no system calls.
+//! Of several sleepers one is woken that fell asleep on another processor than the caller's. The
+//! kernel tends to run a thread where it ran last, and there the caller goes on: the woken thread
+//! would wait for milliseconds while another processor has nothing to do.
 //!
 //! Rejected:
 //! * The seed's semaphore for sleeping: nobody can be woken for anything but a task. Here the
@@ -45,6 +48,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicU32, Futex, fence};
 
+use crate::engine::processor;
 use crate::spin::WokenOn;
 
 const STATE: u32 = 0b11;
@@ -83,6 +87,11 @@ impl Word {
     const fn with_notified(self, notified: bool) -> Self {
         if notified { Self(self.0 | NOTIFIED) } else { Self(self.0 & !NOTIFIED) }
     }
+}
+
+/// The processor of the calling thread, as a kind of sleeper. Processors can share one.
+fn here() -> u32 {
+    1 << (processor() % u32::BITS)
 }
 
 /// What the caller of a notification has to do.
@@ -177,7 +186,7 @@ impl SyncWord {
                 Err(now) => word = Word(now),
                 Ok(_) if wake => {
                     self.woken_on.note();
-                    self.post(1);
+                    self.wake_one(word.idle() > 1);
                     return Notified::Done;
                 }
                 Ok(_) if start => return Notified::Start,
@@ -186,16 +195,29 @@ impl SyncWord {
         }
     }
 
-    /// Counts an event and wakes `sleepers`.
-    pub(crate) fn post(&self, sleepers: u32) {
+    /// Counts an event, for which the caller then wakes sleepers.
+    fn post(&self) {
         // ORD[SY2] release: a thread that reads the new count sees what it is about.
         self.event.word().fetch_add(1, Release);
-        self.event.wake(sleepers);
+    }
+
+    /// Wakes one sleeper, if there is a `choice` one that fell asleep on another processor.
+    fn wake_one(&self, choice: bool) {
+        self.post();
+        let woken = choice && self.event.wake_one_of(!here());
+        #[cfg(all(test, volt_loom))]
+        if self.defect == Some(model::Defect::WakesOnlyElsewhere) {
+            return;
+        }
+        if !woken {
+            self.event.wake(1);
+        }
     }
 
     /// Wakes all sleepers, which look whether there is something for them.
     pub(crate) fn post_all(&self) {
-        self.post(i32::MAX.unsigned_abs());
+        self.post();
+        self.event.wake(i32::MAX.unsigned_abs());
     }
 
     /// Takes the role of the waking thread, if nobody has it.
@@ -277,7 +299,7 @@ impl SyncWord {
                     }
                 }
             }
-            self.event.wait(event, None);
+            self.event.wait_as(event, here());
         }
     }
 

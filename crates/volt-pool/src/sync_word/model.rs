@@ -16,6 +16,8 @@ pub(crate) enum Defect {
     LookWithoutFence,
     /// T3: a shutdown does not reach all sleepers.
     ShutdownWakesOne,
+    /// Somebody is woken only if he sleeps on another processor.
+    WakesOnlyElsewhere,
 }
 
 /// A pool reduced to a counter of tasks.
@@ -257,6 +259,44 @@ fn a_busy_thread_is_not_counted_as_idle() {
 #[should_panic(expected = "")]
 fn seed_defect_a_woken_thread_stays_counted_as_idle() {
     a_task_waits_for_the_next(Some(Defect::AwakeButIdle));
+}
+
+/// Two threads sleep, both on the processor of the thread that notifies.
+fn one_of_two_sleepers_is_woken(defect: Option<Defect>) {
+    loom::model(move || {
+        let pool = Pool::new(2, 0, defect);
+        let sleepers = [(); 2].map(|()| {
+            assert!(pool.sync.count_start(2));
+            let pool = pool.clone();
+            thread::spawn(move || {
+                let waited = pool.sync.wait(false, || false);
+                pool.begun.fetch_add(u32::from(waited != Waited::Shutdown), Release);
+            })
+        });
+        while pool.sync.idle() < 2 {
+            thread::yield_now();
+        }
+        assert_eq!(pool.sync.notify(2), Notified::Done);
+        while pool.begun.load(Acquire) == 0 {
+            thread::yield_now();
+        }
+        pool.sync.shut_down();
+        for sleeper in sleepers {
+            sleeper.join().unwrap();
+        }
+        assert_eq!(pool.begun.load(Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_sleeper_on_the_same_processor_is_woken_if_there_is_no_other() {
+    one_of_two_sleepers_is_woken(None);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn who_wakes_only_elsewhere_forgets_the_sleepers_here() {
+    one_of_two_sleepers_is_woken(Some(Defect::WakesOnlyElsewhere));
 }
 
 /// The seed's shutdown forgets sleepers.

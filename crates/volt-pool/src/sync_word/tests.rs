@@ -50,3 +50,49 @@ fn nothing_overwrites_a_shutdown() {
     assert_eq!(sync.wait(true, || false), Waited::Shutdown);
     assert!(!sync.count_start(4));
 }
+
+/// Where the caller goes on, the woken thread would have to wait for a processor.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sleeper_of_another_processor_is_woken_first() {
+    use crate::engine::{pin, processors};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+    use volt_sync::internal::primitive::thread;
+
+    fn is_asleep(thread: libc::pid_t) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('S')
+    }
+
+    if processors() < 2 {
+        return;
+    }
+    let sync = SyncWord::new();
+    let (woken, woken_one) = channel();
+    thread::scope(|s| {
+        // Those that sleep here come first in the kernel's queue.
+        for (sleeper, processor) in [0, 0, 1].into_iter().enumerate() {
+            assert!(sync.count_start(3));
+            let (number, its_number) = channel();
+            let (sync, woken) = (&sync, woken.clone());
+            s.spawn(move || {
+                pin(processor);
+                // SAFETY: takes nothing, and returns a number.
+                number.send(unsafe { libc::gettid() }).unwrap();
+                if matches!(sync.wait(false, || false), Waited::Search { .. }) {
+                    woken.send(sleeper).unwrap();
+                }
+            });
+            let number = its_number.recv().unwrap();
+            while sync.idle() <= sleeper || !is_asleep(number) {
+                thread::yield_now();
+            }
+        }
+        pin(0);
+        assert_eq!(sync.notify(3), Notified::Done);
+        let first = woken_one.recv_timeout(Duration::from_secs(10));
+        sync.shut_down();
+        assert_eq!(first, Ok(2));
+    });
+}

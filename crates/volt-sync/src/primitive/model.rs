@@ -73,13 +73,14 @@ pub fn timer_slack() -> u32 {
 #[derive(Debug)]
 pub struct Futex {
     word: AtomicU32,
-    sleepers: (Mutex<()>, Condvar),
+    /// The kinds of those that sleep.
+    sleepers: (Mutex<Vec<u32>>, Condvar),
 }
 
 impl Futex {
     /// A word that holds `value`.
     pub fn new(value: u32) -> Self {
-        Self { word: AtomicU32::new(value), sleepers: (Mutex::new(()), Condvar::new()) }
+        Self { word: AtomicU32::new(value), sleepers: (Mutex::new(Vec::new()), Condvar::new()) }
     }
 
     /// The word itself.
@@ -89,16 +90,37 @@ impl Futex {
 
     /// Sleeps while the word holds `expected`.
     pub fn wait(&self, expected: u32, _timeout: Option<Duration>) {
-        let guard = self.sleepers.0.lock().expect("loom's mutexes are not poisoned");
+        self.wait_as(expected, u32::MAX);
+    }
+
+    /// As `wait`, as one of the `kinds`.
+    pub fn wait_as(&self, expected: u32, kinds: u32) {
+        let mut guard = self.lock();
         // ORD relaxed: the mutex orders this look against the waker's change, see `wake`.
         if self.word.load(std::sync::atomic::Ordering::Relaxed) == expected {
+            guard.push(kinds);
             drop(self.sleepers.1.wait(guard));
         }
     }
 
     /// Wakes all sleepers.
     pub fn wake(&self, _count: u32) {
-        drop(self.sleepers.0.lock().expect("loom's mutexes are not poisoned"));
-        self.sleepers.1.notify_all();
+        self.wake_one_of(u32::MAX);
+    }
+
+    /// Wakes all sleepers if there is one of the `kinds`. False if there is none.
+    pub fn wake_one_of(&self, kinds: u32) -> bool {
+        let mut sleepers = self.lock();
+        let found = sleepers.iter().any(|kind| kind & kinds != 0);
+        if found {
+            sleepers.clear();
+            drop(sleepers);
+            self.sleepers.1.notify_all();
+        }
+        found
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.sleepers.0.lock().expect("loom's mutexes are not poisoned")
     }
 }

@@ -137,6 +137,40 @@ impl Futex {
 
 #[cfg(target_os = "linux")]
 impl Futex {
+    /// As [`wait`](Self::wait) without a timeout, as one of the `kinds`, which are bits: not 0.
+    pub fn wait_as(&self, expected: u32, kinds: u32) {
+        // SAFETY: FUTEX_WAIT_BITSET reads the word, which `self` keeps alive. Without a timeout and
+        // a second word it reads nothing else.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.word.as_ptr(),
+                libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
+                expected,
+                std::ptr::null::<libc::timespec>(),
+                std::ptr::null::<u32>(),
+                kinds,
+            );
+        }
+    }
+
+    /// Wakes one sleeper of one of the `kinds`. False if there is none.
+    pub fn wake_one_of(&self, kinds: u32) -> bool {
+        // SAFETY: FUTEX_WAKE_BITSET uses the address and does not access the memory behind it.
+        let woken = unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.word.as_ptr(),
+                libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
+                1,
+                std::ptr::null::<libc::timespec>(),
+                std::ptr::null::<u32>(),
+                kinds,
+            )
+        };
+        woken > 0
+    }
+
     /// Sleeps while the word holds `expected`, at most for `timeout`.
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
         let timeout = timeout.map(|t| libc::timespec {
@@ -174,6 +208,17 @@ impl Futex {
 
 #[cfg(not(target_os = "linux"))]
 impl Futex {
+    /// Sleeps while the word holds `expected`. There are no kinds here.
+    pub fn wait_as(&self, expected: u32, _kinds: u32) {
+        self.wait(expected, None);
+    }
+
+    /// Wakes a sleeper of any kind. True, since it is not known whether there is one.
+    pub fn wake_one_of(&self, _kinds: u32) -> bool {
+        self.wake(1);
+        true
+    }
+
     /// Sleeps while the word holds `expected`, at most for `timeout`.
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
         let (lock, condvar) = &self.sleepers;
