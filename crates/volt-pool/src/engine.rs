@@ -22,6 +22,7 @@ use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard,
 
 use crate::ending;
 use crate::made::Made;
+use crate::offer::OFFERS;
 use crate::payload::{discard, discard_payload};
 use crate::queue::{Closed, Queue};
 use crate::roster::Roster;
@@ -67,6 +68,7 @@ pub(crate) struct Core {
     /// Records of guests that are not in use.
     guests: Mutex<Vec<Guest>>,
     spin: Duration,
+    least_offers: usize,
     pub(crate) made: Made,
 }
 
@@ -110,7 +112,6 @@ impl Core {
             sync: SyncWord::new(),
             injector: Queue::new(),
             workers: Roster::new(),
-            config,
             abandoned: AtomicBool::new(false),
             handles: Mutex::new(Vec::new()),
             ending: Mutex::new(()),
@@ -118,7 +119,9 @@ impl Core {
             threads: AtomicUsize::new(0),
             guests: Mutex::new(Vec::new()),
             spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
+            least_offers: if config.threads > processors { OFFERS } else { 1 },
             made: Made::new(),
+            config,
         })
     }
 
@@ -128,6 +131,12 @@ impl Core {
 
     pub(crate) fn spin_limit(&self) -> Duration {
         self.spin
+    }
+
+    /// How much a thread offers at least once somebody has asked. With more threads than processors
+    /// that is all it can: nobody reaches what else it has forked while it waits for a processor.
+    pub(crate) fn least_offers(&self) -> usize {
+        self.least_offers
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {

@@ -306,11 +306,12 @@ impl Worker {
         fits
     }
 
-    /// Offers the oldest local fork, unless there is an offer for each thread that sleeps. True if
-    /// there should be another one.
+    /// Offers the oldest local fork, unless there is an offer for each thread that sleeps, and
+    /// as many as the core says at least. True if there should be another one.
     fn promote(&self) -> bool {
         let offered = self.offer.len();
-        let wanted = self.core().sync.idle().clamp(1, OFFERS);
+        let core = self.core();
+        let wanted = core.sync.idle().clamp(core.least_offers(), OFFERS);
         if offered >= wanted {
             return false;
         }

@@ -1,6 +1,8 @@
 use super::{FORKS, Worker};
-use crate::ThreadPool;
+use crate::engine::processors;
+use crate::offer::OFFERS;
 use crate::worker::with_current;
+use crate::{Builder, ThreadPool};
 
 fn depth(worker: &Worker) -> usize {
     worker.fork.tail.get()
@@ -27,7 +29,26 @@ fn forks_deeper_than_the_stack_run_in_sequence() {
     fn nest(worker: &Worker, depth: usize) -> usize {
         if depth == 0 { 0 } else { worker.join(|| nest(worker, depth - 1), || 1).0 + 1 }
     }
-    let pool = crate::Builder::new().threads(1).stack_size(8 << 20).build().unwrap();
+    let pool = Builder::new().threads(1).stack_size(8 << 20).build().unwrap();
     let deep = 3 * FORKS;
     assert_eq!(pool.install(|| with_current(|worker| nest(worker.unwrap(), deep))), deep);
+}
+
+/// While it waits for a processor, nobody reaches what it has not offered.
+#[test]
+fn a_thread_that_may_lack_a_processor_offers_more() {
+    fn offered(worker: &Worker, depth: usize) -> usize {
+        if depth == 0 {
+            return worker.offer.len();
+        }
+        worker.join(|| offered(worker, depth - 1), || 0).0
+    }
+    let by_one_of = |threads| {
+        // Nobody takes anything.
+        let pool = Builder::new().threads(threads).fail_start(|_| true).build().unwrap();
+        pool.core().as_guest(|worker| offered(worker.unwrap(), OFFERS + 2))
+    };
+    let processors = processors() as usize;
+    assert_eq!(by_one_of(processors), 1);
+    assert_eq!(by_one_of(processors + 1), OFFERS);
 }
