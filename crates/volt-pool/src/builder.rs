@@ -26,6 +26,14 @@ pub struct Builder {
 }
 
 /// Why a pool cannot be made.
+///
+/// ```
+/// use volt_pool::{BuildError, Builder};
+///
+/// assert_eq!(Builder::new().threads(0).build().unwrap_err(), BuildError::ZeroThreads);
+/// let name = Builder::new().thread_name("a\0b").build().unwrap_err();
+/// assert_eq!(name, BuildError::InvalidName);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -56,12 +64,24 @@ impl Error for BuildError {}
 
 impl Builder {
     /// The defaults: as many threads as the process may use processors, the system's stack size.
+    ///
+    /// ```
+    /// let pool = volt_pool::Builder::new().build()?;
+    /// assert!(pool.max_threads() >= 1);
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The most threads that the pool starts. They start when there is work for them.
+    ///
+    /// ```
+    /// let pool = volt_pool::Builder::new().threads(3).build()?;
+    /// assert_eq!((pool.max_threads(), pool.started_threads()), (3, 0));
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
@@ -69,6 +89,13 @@ impl Builder {
     }
 
     /// The name of each thread.
+    ///
+    /// ```
+    /// let pool = volt_pool::Builder::new().thread_name("render").build()?;
+    /// let name = pool.install(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(name.as_deref(), Some("render"));
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.config.name = Some(name.into());
@@ -76,6 +103,13 @@ impl Builder {
     }
 
     /// The stack size of each thread, in bytes.
+    ///
+    /// ```
+    /// let pool = volt_pool::Builder::new().stack_size(16 << 20).build()?;
+    /// // More than the 2 MiB that threads have by default.
+    /// assert_eq!(pool.install(|| std::hint::black_box([1_u8; 3 << 20])[7]), 1);
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.config.stack_size = Some(bytes);
@@ -83,6 +117,18 @@ impl Builder {
     }
 
     /// Called on each thread, with its index, before its first task. A panic of it is discarded.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// static STARTED: AtomicUsize = AtomicUsize::new(0);
+    /// let pool = volt_pool::Builder::new()
+    ///     .threads(2)
+    ///     .on_thread_start(|_index| drop(STARTED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// assert!(pool.install(|| STARTED.load(Ordering::Relaxed)) >= 1);
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.config.on_start = Some(Arc::new(hook));
@@ -91,6 +137,20 @@ impl Builder {
 
     /// Called on each thread, with its index, after its last task, unless it spawns more itself. A
     /// panic of it is discarded.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// static STOPPED: AtomicUsize = AtomicUsize::new(0);
+    /// let pool = volt_pool::Builder::new()
+    ///     .threads(1)
+    ///     .on_thread_stop(|_index| drop(STOPPED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// pool.install(|| ());
+    /// pool.shutdown();
+    /// assert_eq!(STOPPED.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.config.on_stop = Some(Arc::new(hook));
@@ -99,6 +159,13 @@ impl Builder {
 
     /// Binds each thread to one of the processors that the process may use, in turn. Only on Linux;
     /// elsewhere, and where it is not permitted, it does nothing.
+    ///
+    /// ```
+    /// let pool = volt_pool::Builder::new().threads(1).pin_threads(true).build()?;
+    /// # #[cfg(target_os = "linux")]
+    /// assert_eq!(pool.install(|| std::thread::available_parallelism().unwrap().get()), 1);
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     #[must_use]
     pub fn pin_threads(mut self, pin: bool) -> Self {
         self.config.pin = pin;
@@ -114,6 +181,11 @@ impl Builder {
     }
 
     /// Makes the pool. It starts no thread yet.
+    ///
+    /// ```
+    /// assert!(volt_pool::Builder::new().threads(2).build().is_ok());
+    /// assert!(volt_pool::Builder::new().threads(usize::MAX).build().is_err());
+    /// ```
     ///
     /// # Errors
     ///
@@ -135,6 +207,15 @@ impl Builder {
     }
 
     /// Makes the default pool, which the functions of this crate use outside of pools.
+    ///
+    /// ```
+    /// use volt_pool::{BuildError, Builder};
+    ///
+    /// Builder::new().threads(2).build_global()?;
+    /// assert_eq!(volt_pool::join(|| 1, || 2), (1, 2));
+    /// assert_eq!(Builder::new().build_global(), Err(BuildError::GlobalPoolExists));
+    /// # Ok::<(), volt_pool::BuildError>(())
+    /// ```
     ///
     /// # Errors
     ///

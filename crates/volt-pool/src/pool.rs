@@ -50,6 +50,19 @@ pub struct ThreadPool {
 }
 
 /// The pool was shut down: the task was not queued, and is the caller's again.
+///
+/// ```
+/// use std::ptr::NonNull;
+/// use volt_pool::{Action, Rejected, Task, ThreadPool};
+///
+/// unsafe fn never_called(_: NonNull<Task>, _: Action) {}
+///
+/// let pool = ThreadPool::new();
+/// pool.shutdown();
+/// let task = Task::new(never_called);
+/// // SAFETY: it is not queued, since the pool has ended.
+/// assert_eq!(unsafe { pool.schedule(NonNull::from(&task)) }, Err(Rejected));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rejected;
 
@@ -63,10 +76,23 @@ impl std::error::Error for Rejected {}
 
 impl ThreadPool {
     /// The most threads that a pool can have.
+    ///
+    /// ```
+    /// use volt_pool::{BuildError, Builder, ThreadPool};
+    ///
+    /// let too_many = Builder::new().threads(ThreadPool::MAX_THREADS + 1).build();
+    /// assert_eq!(too_many.unwrap_err(), BuildError::TooManyThreads);
+    /// ```
     pub const MAX_THREADS: usize = MAX_THREADS as usize;
 
     volt_sync::internal::primitive::const_fn! {
         /// A pool with as many threads as the process may use processors.
+        ///
+        /// ```
+        /// static POOL: volt_pool::ThreadPool = volt_pool::ThreadPool::new();
+        ///
+        /// assert_eq!(POOL.install(|| 6 * 7), 42);
+        /// ```
         pub const fn new() -> Self {
             Self { core: AtomicPtr::new(ptr::null_mut()), threads: 0 }
         }
@@ -74,6 +100,11 @@ impl ThreadPool {
 
     volt_sync::internal::primitive::const_fn! {
         /// A pool with at most `threads` threads.
+        ///
+        /// ```
+        /// let pool = volt_pool::ThreadPool::with_threads(2);
+        /// assert_eq!(pool.max_threads(), 2);
+        /// ```
         ///
         /// # Panics
         ///
@@ -128,11 +159,22 @@ impl ThreadPool {
     }
 
     /// The most threads that the pool starts.
+    ///
+    /// ```
+    /// assert_eq!(volt_pool::ThreadPool::with_threads(3).max_threads(), 3);
+    /// ```
     pub fn max_threads(&self) -> usize {
         self.core().max_threads()
     }
 
     /// How many threads were started so far.
+    ///
+    /// ```
+    /// let pool = volt_pool::ThreadPool::with_threads(3);
+    /// assert_eq!(pool.started_threads(), 0);
+    /// pool.install(|| ());
+    /// assert!((1..=3).contains(&pool.started_threads()));
+    /// ```
     pub fn started_threads(&self) -> usize {
         self.core().started()
     }
@@ -158,6 +200,32 @@ impl ThreadPool {
 
     /// Queues `task`, on the calling thread's own queue if it is one of the pool's. Allocates
     /// nothing.
+    ///
+    /// ```
+    /// use std::ptr::NonNull;
+    /// use volt_pool::{Action, Task, ThreadPool};
+    ///
+    /// #[repr(C)]
+    /// struct Send42 {
+    ///     task: Task,
+    ///     to: std::sync::mpsc::Sender<u32>,
+    /// }
+    ///
+    /// unsafe fn run(task: NonNull<Task>, action: Action) {
+    ///     // SAFETY: `task` is the first field of a leaked box, and this is called once.
+    ///     let this = unsafe { Box::from_raw(task.cast::<Send42>().as_ptr()) };
+    ///     if action == Action::Run {
+    ///         this.to.send(42).unwrap();
+    ///     }
+    /// }
+    ///
+    /// let pool = ThreadPool::new();
+    /// let (to, from) = std::sync::mpsc::channel();
+    /// let node = NonNull::from(Box::leak(Box::new(Send42 { task: Task::new(run), to })));
+    /// // SAFETY: scheduled once; `run` frees it.
+    /// unsafe { pool.schedule(node.cast()) }.unwrap();
+    /// assert_eq!(from.recv(), Ok(42));
+    /// ```
     ///
     /// # Errors
     ///

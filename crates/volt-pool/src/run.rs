@@ -159,6 +159,12 @@ impl<F: FnOnce() -> T + Send, T: Send> Cell<T> for Shared<F, T> {
 /// Dropping it before the work has begun cancels the work: the closure is dropped at once, on the
 /// dropping thread, and never runs. Once the work has begun it runs to its end, and its result is
 /// dropped by whichever of the two threads is the last.
+///
+/// ```
+/// let pool = volt_pool::ThreadPool::new();
+/// let run = pool.run(|| (1..=100).sum::<u32>());
+/// assert_eq!(volt_pool::block_on(run), 5050);
+/// ```
 #[must_use = "dropping it cancels work that has not begun"]
 pub struct Run<T> {
     shared: Arc<dyn Cell<T>>,

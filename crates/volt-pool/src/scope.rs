@@ -324,6 +324,16 @@ impl State {
 }
 
 /// Where tasks that borrow are spawned: see [`scope`](crate::scope).
+///
+/// ```
+/// let mut numbers = [1, 2, 3];
+/// volt_pool::scope(|scope: &volt_pool::Scope<'_>| {
+///     for number in &mut numbers {
+///         scope.spawn(move |_| *number *= 10);
+///     }
+/// });
+/// assert_eq!(numbers, [10, 20, 30]);
+/// ```
 pub struct Scope<'scope> {
     state: Arc<State>,
     /// Invariant in `'scope`, and as sharable as the closures.

@@ -14,6 +14,29 @@ use crate::frame::Frame;
 use crate::payload::discard;
 
 /// What the pool wants of a task that it gives back to its owner.
+///
+/// ```
+/// use std::ptr::NonNull;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use volt_pool::{Action, Task, TaskList};
+///
+/// static RELEASED: AtomicU32 = AtomicU32::new(0);
+///
+/// unsafe fn count(task: NonNull<Task>, action: Action) {
+///     // SAFETY: the task is a box of its own, and this is called once.
+///     drop(unsafe { Box::from_raw(task.as_ptr()) });
+///     if action == Action::Discard {
+///         RELEASED.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+///
+/// let mut list = TaskList::new();
+/// let task = NonNull::from(Box::leak(Box::new(Task::new(count))));
+/// // SAFETY: a fresh node, which `count` frees.
+/// unsafe { list.push(task) };
+/// drop(list);
+/// assert_eq!(RELEASED.load(Ordering::Relaxed), 1);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Do the work.
@@ -24,6 +47,28 @@ pub enum Action {
 
 /// The function of a task. Called exactly once per `schedule`; it may free the task, and it may
 /// schedule it again.
+///
+/// ```
+/// use std::ptr::NonNull;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use volt_pool::{Action, Task, TaskFn, TaskList};
+///
+/// static FREED: AtomicBool = AtomicBool::new(false);
+///
+/// unsafe fn free(task: NonNull<Task>, _: Action) {
+///     // SAFETY: the task is a box of its own, and this is called once.
+///     drop(unsafe { Box::from_raw(task.as_ptr()) });
+///     FREED.store(true, Ordering::Relaxed);
+/// }
+///
+/// let function: TaskFn = free;
+/// let task = NonNull::from(Box::leak(Box::new(Task::new(function))));
+/// let mut list = TaskList::new();
+/// // SAFETY: a fresh node, which `free` frees.
+/// unsafe { list.push(task) };
+/// list.run();
+/// assert!(FREED.load(Ordering::Relaxed));
+/// ```
 pub type TaskFn = unsafe fn(NonNull<Task>, Action);
 
 /// An intrusive work item: embed it as the *first* field of a `#[repr(C)]` struct, schedule its
@@ -79,6 +124,26 @@ unsafe impl Sync for Task {}
 impl Task {
     volt_sync::internal::primitive::const_fn! {
         /// A task that calls `function`.
+        ///
+        /// ```
+        /// use std::ptr::NonNull;
+        /// use std::sync::atomic::{AtomicBool, Ordering};
+        /// use volt_pool::{Action, Task};
+        ///
+        /// static RAN: AtomicBool = AtomicBool::new(false);
+        ///
+        /// unsafe fn run(_: NonNull<Task>, action: Action) {
+        ///     RAN.store(action == Action::Run, Ordering::Relaxed);
+        /// }
+        ///
+        /// // No allocation: where the task lies is its owner's affair.
+        /// static TASK: Task = Task::new(run);
+        /// let pool = volt_pool::ThreadPool::new();
+        /// // SAFETY: it lives for ever, and is scheduled once.
+        /// unsafe { pool.schedule(NonNull::from(&TASK)) }.unwrap();
+        /// pool.shutdown();
+        /// assert!(RAN.load(Ordering::Relaxed));
+        /// ```
         pub const fn new(function: TaskFn) -> Self {
             Self::within(function, ptr::null())
         }
@@ -216,11 +281,37 @@ unsafe impl Sync for TaskList {}
 
 impl TaskList {
     /// An empty list.
+    ///
+    /// ```
+    /// let list = volt_pool::TaskList::new();
+    /// assert!(list.is_empty());
+    /// ```
     pub const fn new() -> Self {
         Self { ends: None, len: 0 }
     }
 
     /// Appends `task`.
+    ///
+    /// ```
+    /// use std::ptr::NonNull;
+    /// use volt_pool::{Action, Task, TaskList, ThreadPool};
+    ///
+    /// unsafe fn free(task: NonNull<Task>, _: Action) {
+    ///     // SAFETY: the task is a box of its own, and this is called once.
+    ///     drop(unsafe { Box::from_raw(task.as_ptr()) });
+    /// }
+    ///
+    /// let mut list = TaskList::new();
+    /// for _ in 0..3 {
+    ///     let task = NonNull::from(Box::leak(Box::new(Task::new(free))));
+    ///     // SAFETY: a fresh node, which `free` frees.
+    ///     unsafe { list.push(task) };
+    /// }
+    /// assert_eq!(list.len(), 3);
+    /// let pool = ThreadPool::new();
+    /// assert!(pool.schedule_batch(list).is_ok());
+    /// pool.shutdown();
+    /// ```
     ///
     /// # Safety
     /// 1. `task` is in no list or queue, and stays alive and in place until its function is called.
@@ -274,16 +365,45 @@ impl TaskList {
     }
 
     /// The number of tasks.
+    ///
+    /// ```
+    /// assert_eq!(volt_pool::TaskList::new().len(), 0);
+    /// ```
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// True if there is none.
+    ///
+    /// ```
+    /// assert!(volt_pool::TaskList::default().is_empty());
+    /// ```
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Runs all tasks on this thread, in order. A panic of a task is dropped, as in a pool.
+    ///
+    /// ```
+    /// use std::ptr::NonNull;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use volt_pool::{Action, Task, TaskList};
+    ///
+    /// static RUNS: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// unsafe fn count(task: NonNull<Task>, _: Action) {
+    ///     // SAFETY: the task is a box of its own, and this is called once.
+    ///     drop(unsafe { Box::from_raw(task.as_ptr()) });
+    ///     RUNS.fetch_add(1, Ordering::Relaxed);
+    /// }
+    ///
+    /// let mut list = TaskList::new();
+    /// let task = NonNull::from(Box::leak(Box::new(Task::new(count))));
+    /// // SAFETY: a fresh node, which `count` frees.
+    /// unsafe { list.push(task) };
+    /// list.run();
+    /// assert_eq!(RUNS.load(Ordering::Relaxed), 1);
+    /// ```
     pub fn run(mut self) {
         self.call_all(Action::Run);
     }

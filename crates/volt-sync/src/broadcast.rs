@@ -62,6 +62,13 @@ pub mod error {
     use std::{error::Error, fmt};
 
     /// There is no receiver; holds the value that was not sent.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::broadcast::channel(1);
+    /// drop(rx);
+    /// let error = tx.send(7).unwrap_err();
+    /// assert_eq!(error.0, 7, "the value is given back");
+    /// ```
     #[derive(PartialEq, Eq, Clone, Copy)]
     pub struct SendError<T>(pub T);
 
@@ -80,6 +87,20 @@ pub mod error {
     impl<T> Error for SendError<T> {}
 
     /// Why [`recv`](super::Receiver::recv) has no value.
+    ///
+    /// ```
+    /// use volt_sync::broadcast::{channel, error::RecvError};
+    ///
+    /// # volt_doctest::run(|| async {
+    /// let (tx, mut rx) = channel(1);
+    /// tx.send(1).unwrap();
+    /// tx.send(2).unwrap();
+    /// assert_eq!(rx.recv().await, Err(RecvError::Lagged(1)));
+    /// assert_eq!(rx.recv().await, Ok(2));
+    /// drop(tx);
+    /// assert_eq!(rx.recv().await, Err(RecvError::Closed));
+    /// # });
+    /// ```
     #[derive(Debug, PartialEq, Eq, Clone)]
     pub enum RecvError {
         /// Every sender is gone, and every value was received.
@@ -100,6 +121,19 @@ pub mod error {
     impl Error for RecvError {}
 
     /// Why [`try_recv`](super::Receiver::try_recv) has no value.
+    ///
+    /// ```
+    /// use volt_sync::broadcast::{channel, error::TryRecvError};
+    ///
+    /// let (tx, mut rx) = channel(1);
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+    /// tx.send(1).unwrap();
+    /// tx.send(2).unwrap();
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Lagged(1)));
+    /// assert_eq!(rx.try_recv(), Ok(2));
+    /// drop(tx);
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     #[derive(Debug, PartialEq, Eq, Clone)]
     pub enum TryRecvError {
         /// There is none at the moment.

@@ -18,6 +18,24 @@ crate::const_thread_local! {
 }
 
 /// `Pending`, with a wake-up on its way, if the running task has used up its budget.
+///
+/// ```
+/// use std::task::{Context, Poll, Waker, ready};
+/// use volt_sync::coop::{made_progress, poll_proceed, with_budget};
+///
+/// fn poll_next(cx: &mut Context<'_>) -> Poll<u32> {
+///     ready!(poll_proceed(cx));
+///     // ... the operation succeeded:
+///     made_progress();
+///     Poll::Ready(1)
+/// }
+///
+/// let mut cx = Context::from_waker(Waker::noop());
+/// with_budget(Some(1), || {
+///     assert_eq!(poll_next(&mut cx), Poll::Ready(1));
+///     assert_eq!(poll_next(&mut cx), Poll::Pending);
+/// });
+/// ```
 #[inline]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
     if has_budget_remaining() {
@@ -28,12 +46,33 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
 }
 
 /// True unless the running task has used up its budget.
+///
+/// ```
+/// use volt_sync::coop::{has_budget_remaining, made_progress, with_budget};
+///
+/// with_budget(Some(1), || {
+///     made_progress();
+///     assert!(!has_budget_remaining());
+/// });
+/// assert!(has_budget_remaining());
+/// ```
 #[inline]
 pub fn has_budget_remaining() -> bool {
     BUDGET.with(|budget| budget.get() != 0)
 }
 
 /// Takes one unit of the budget.
+///
+/// ```
+/// use volt_sync::coop::{has_budget_remaining, made_progress, with_budget};
+///
+/// with_budget(Some(2), || {
+///     made_progress();
+///     assert!(has_budget_remaining());
+///     made_progress();
+///     assert!(!has_budget_remaining());
+/// });
+/// ```
 #[inline]
 pub fn made_progress() {
     BUDGET.with(|budget| {
@@ -47,6 +86,26 @@ pub fn made_progress() {
 }
 
 /// Runs `f` with `units` of budget (`None`: unlimited) and restores what was left before.
+///
+/// ```
+/// use volt_sync::coop::with_budget;
+///
+/// // What a runtime does around each poll of a task.
+/// let (tx, rx) = volt_sync::mpmc::unbounded();
+/// (0..100).for_each(|i| tx.try_send(i).unwrap());
+/// let received = with_budget(Some(10), || {
+///     let mut received = 0;
+///     let all = async {
+///         while rx.recv().await.is_some() {
+///             received += 1;
+///         }
+///     };
+///     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+///     assert!(std::pin::pin!(all).poll(&mut cx).is_pending());
+///     received
+/// });
+/// assert_eq!(received, 10);
+/// ```
 #[inline]
 pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
     struct Restore(u32);

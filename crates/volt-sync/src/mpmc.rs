@@ -269,21 +269,49 @@ macro_rules! common_methods {
         }
 
         /// True if the channel is closed; there may still be messages to receive.
+        ///
+        /// ```
+        /// let (tx, rx) = volt_sync::mpmc::bounded(1);
+        /// tx.try_send(1).unwrap();
+        /// drop(tx);
+        /// assert!(rx.is_closed());
+        /// assert_eq!(rx.try_recv(), Ok(1));
+        /// ```
         pub fn is_closed(&self) -> bool {
             self.channel.is_closed()
         }
 
         /// The number of messages that are in the channel.
+        ///
+        /// ```
+        /// let (tx, rx) = volt_sync::mpmc::bounded(2);
+        /// tx.try_send(1).unwrap();
+        /// assert_eq!((tx.len(), rx.len()), (1, 1));
+        /// ```
         pub fn len(&self) -> usize {
             self.channel.len()
         }
 
         /// True if there is no message in the channel.
+        ///
+        /// ```
+        /// let (tx, rx) = volt_sync::mpmc::bounded(1);
+        /// assert!(rx.is_empty());
+        /// tx.try_send(1).unwrap();
+        /// assert!(!rx.is_empty());
+        /// ```
         pub fn is_empty(&self) -> bool {
             self.len() == 0
         }
 
         /// True if a `try_send` would find no place. Never for an unbounded channel.
+        ///
+        /// ```
+        /// let (tx, _rx) = volt_sync::mpmc::bounded(1);
+        /// assert!(!tx.is_full());
+        /// tx.try_send(1).unwrap();
+        /// assert!(tx.is_full());
+        /// ```
         pub fn is_full(&self) -> bool {
             self.channel.is_full()
         }
@@ -300,11 +328,27 @@ macro_rules! common_methods {
         }
 
         /// The number of senders now.
+        ///
+        /// ```
+        /// let (tx, rx) = volt_sync::mpmc::bounded::<()>(1);
+        /// let other = tx.clone();
+        /// assert_eq!(rx.sender_count(), 2);
+        /// drop((tx, other));
+        /// assert_eq!(rx.sender_count(), 0);
+        /// ```
         pub fn sender_count(&self) -> usize {
             self.channel.senders.count()
         }
 
         /// The number of receivers now.
+        ///
+        /// ```
+        /// let (tx, rx) = volt_sync::mpmc::bounded::<()>(1);
+        /// let other = rx.clone();
+        /// assert_eq!(tx.receiver_count(), 2);
+        /// drop((rx, other));
+        /// assert_eq!(tx.receiver_count(), 0);
+        /// ```
         pub fn receiver_count(&self) -> usize {
             self.channel.receivers.count()
         }

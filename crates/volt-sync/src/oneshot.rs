@@ -54,6 +54,14 @@ pub mod error {
     use std::{error::Error, fmt};
 
     /// The sender was dropped without sending, or the receiver was closed before it sent.
+    ///
+    /// ```
+    /// # volt_doctest::run(|| async {
+    /// let (tx, rx) = volt_sync::oneshot::channel::<()>();
+    /// drop(tx);
+    /// assert_eq!(rx.await.unwrap_err().to_string(), "channel closed");
+    /// # });
+    /// ```
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct RecvError(pub(super) ());
 
@@ -66,6 +74,16 @@ pub mod error {
     impl Error for RecvError {}
 
     /// Why [`try_recv`](super::Receiver::try_recv) has no value.
+    ///
+    /// ```
+    /// use volt_sync::oneshot::{channel, error::TryRecvError};
+    ///
+    /// let (tx, mut rx) = channel();
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+    /// tx.send(1).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    /// ```
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub enum TryRecvError {
         /// The sender has not sent yet.
@@ -87,6 +105,12 @@ pub mod error {
 }
 
 /// Sends the value. Made by [`channel`].
+///
+/// ```
+/// let (tx, rx) = volt_sync::oneshot::channel();
+/// std::thread::spawn(move || tx.send(1).unwrap());
+/// assert_eq!(rx.blocking_recv(), Ok(1));
+/// ```
 pub struct Sender<T> {
     /// Invariant: alive. The sender frees it only after the receiver has left it (`inner`).
     inner: NonNull<Inner<T>>,
@@ -95,6 +119,15 @@ pub struct Sender<T> {
 /// The future of the value. Made by [`channel`].
 ///
 /// Resolves to `Err` if the sender is dropped without sending.
+///
+/// ```
+/// # volt_doctest::run(|| async {
+/// let (tx, mut rx) = volt_sync::oneshot::channel();
+/// tx.send(1).unwrap();
+/// // By reference, as in a `select!` in a loop.
+/// assert_eq!((&mut rx).await, Ok(1));
+/// # });
+/// ```
 ///
 /// # Panics
 /// When polled again after it was ready.

@@ -69,6 +69,12 @@ pub mod error {
     use std::{error::Error, fmt};
 
     /// There is no receiver; holds the value that was not sent.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::watch::channel(0);
+    /// drop(rx);
+    /// assert_eq!(tx.send(7).unwrap_err().0, 7);
+    /// ```
     #[derive(PartialEq, Eq, Clone, Copy)]
     pub struct SendError<T>(pub T);
 
@@ -87,6 +93,15 @@ pub mod error {
     impl<T> Error for SendError<T> {}
 
     /// Every sender is gone.
+    ///
+    /// ```
+    /// # volt_doctest::run(|| async {
+    /// let (tx, mut rx) = volt_sync::watch::channel(0);
+    /// drop(tx);
+    /// assert_eq!(rx.changed().await.unwrap_err().to_string(), "channel closed");
+    /// assert_eq!(*rx.borrow(), 0, "the last value stays");
+    /// # });
+    /// ```
     #[derive(Debug, Clone)]
     pub struct RecvError(pub(super) ());
 
@@ -252,6 +267,15 @@ impl<T> Shared<T> {
 }
 
 /// A look at the value. Holds the read lock: senders wait for it.
+///
+/// Keep it short, and not across an `.await`. Do not take a second look while the first one lives: if
+/// a sender waits for the first, the second may wait behind that sender, for ever.
+///
+/// ```
+/// let (_tx, rx) = volt_sync::watch::channel("value".to_owned());
+/// let length = rx.borrow().len();
+/// assert_eq!(length, 5);
+/// ```
 pub struct Ref<'a, T> {
     value: RwLockReadGuard<'a, T>,
     has_changed: bool,

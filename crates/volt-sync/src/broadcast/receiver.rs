@@ -16,6 +16,17 @@ use crate::primitive::Arc;
 
 /// Receives a clone of every value sent after it subscribed. Made by [`channel`](super::channel) or
 /// [`Sender::subscribe`](super::Sender::subscribe).
+///
+/// ```
+/// # volt_doctest::run(|| async {
+/// let (tx, mut one) = volt_sync::broadcast::channel(4);
+/// tx.send(1).unwrap();
+/// let mut two = tx.subscribe();
+/// tx.send(2).unwrap();
+/// assert_eq!((one.recv().await, one.recv().await), (Ok(1), Ok(2)));
+/// assert_eq!(two.recv().await, Ok(2), "sent after it subscribed");
+/// # });
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The position of the next value.

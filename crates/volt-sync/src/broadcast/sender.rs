@@ -47,6 +47,16 @@ impl<T> Shared<T> {
 
 /// Sends values to all receivers. Made by [`channel`](super::channel) or [`Sender::new`]; clones send
 /// to the same channel, which closes when the last one is dropped.
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::broadcast::channel(4);
+/// let other = tx.clone();
+/// tx.send(1).unwrap();
+/// other.send(2).unwrap();
+/// drop((tx, other));
+/// assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(1), Ok(2)));
+/// assert!(rx.is_closed());
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -267,6 +277,15 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 /// A sender that does not keep the channel open; see [`Sender::downgrade`].
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::broadcast::channel(4);
+/// let weak = tx.downgrade();
+/// weak.upgrade().unwrap().send(1).unwrap();
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// drop(tx);
+/// assert!(weak.upgrade().is_none());
+/// ```
 pub struct WeakSender<T> {
     shared: Arc<Shared<T>>,
 }

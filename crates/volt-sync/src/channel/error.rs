@@ -7,10 +7,26 @@ use std::fmt;
 use super::{Nothing, Refused};
 
 /// The channel is closed; gives the message back.
+///
+/// ```
+/// let (tx, rx) = volt_sync::mpsc::unbounded_channel();
+/// drop(rx);
+/// assert_eq!(tx.send(7).unwrap_err().0, 7);
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub struct SendError<T>(pub T);
 
 /// Why [`try_send`](crate::mpsc::Sender::try_send) sent nothing; gives the message back.
+///
+/// ```
+/// use volt_sync::mpsc::{channel, error::TrySendError};
+///
+/// let (tx, rx) = channel(1);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(tx.try_send(2), Err(TrySendError::Full(2)));
+/// drop(rx);
+/// assert_eq!(tx.try_send(3), Err(TrySendError::Closed(3)));
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub enum TrySendError<T> {
     /// There is no free place, or older senders wait for one.
@@ -20,6 +36,19 @@ pub enum TrySendError<T> {
 }
 
 /// Why [`send_until`](crate::mpsc::Sender::send_until) sent nothing; gives the message back.
+///
+/// ```
+/// use std::future::ready;
+/// use volt_sync::mpsc::{channel, error::SendTimeoutError};
+///
+/// # volt_doctest::run(|| async {
+/// let (tx, rx) = channel(1);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(tx.send_until(2, ready(())).await, Err(SendTimeoutError::Timeout(2)));
+/// drop(rx);
+/// assert_eq!(tx.send_until(3, ready(())).await, Err(SendTimeoutError::Closed(3)));
+/// # });
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub enum SendTimeoutError<T> {
     /// The delay ended first.
@@ -29,6 +58,15 @@ pub enum SendTimeoutError<T> {
 }
 
 /// Why [`try_recv`](crate::mpsc::Receiver::try_recv) received nothing.
+///
+/// ```
+/// use volt_sync::mpsc::{channel, error::TryRecvError};
+///
+/// let (tx, mut rx) = channel::<u32>(1);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+/// drop(tx);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+/// ```
 #[derive(PartialEq, Eq, Clone, Copy, Debug)]
 pub enum TryRecvError {
     /// There is no message now.

@@ -76,6 +76,12 @@ const PUBLISHED: u64 = 1;
 /// word with the position of the next message. (Tokio's limit is `Semaphore::MAX_PERMITS`.) A
 /// channel of this size takes half a gigabyte of addresses and more; one that is never full is
 /// better made unbounded.
+///
+/// ```
+/// use volt_sync::mpmc;
+/// let too_large = || mpmc::bounded::<()>(mpmc::MAX_CAPACITY + 1);
+/// assert!(std::panic::catch_unwind(too_large).is_err());
+/// ```
 pub const MAX_CAPACITY: usize = (1 << 26) - 1;
 
 /// A copy of the tail's word.

@@ -13,6 +13,14 @@ use crate::primitive::Arc;
 
 /// Receives messages; see the [module](super). Clones receive from the same channel: each message
 /// goes to one of them.
+///
+/// ```
+/// let (tx, one) = volt_sync::mpmc::bounded(2);
+/// let two = one.clone();
+/// tx.try_send(1).unwrap();
+/// tx.try_send(2).unwrap();
+/// assert_eq!((two.try_recv(), one.try_recv()), (Ok(1), Ok(2)));
+/// ```
 pub struct Receiver<T> {
     pub(super) channel: Arc<Channel<T>>,
     /// What the `Stream` of this handle waits with.
@@ -141,12 +149,29 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 /// A [`Receiver`] that does not keep the channel open; see [`Receiver::downgrade`].
+///
+/// ```
+/// let (tx, rx) = volt_sync::mpmc::unbounded();
+/// let weak = rx.downgrade();
+/// drop(rx);
+/// assert!(tx.try_send(1).is_err(), "a weak receiver does not count");
+/// # drop(weak);
+/// ```
 pub struct WeakReceiver<T> {
     channel: Arc<Channel<T>>,
 }
 
 impl<T> WeakReceiver<T> {
     /// A receiver, unless all are gone.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::mpmc::unbounded();
+    /// let weak = rx.downgrade();
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(weak.upgrade().unwrap().try_recv(), Ok(1));
+    /// drop(rx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<Receiver<T>> {
         self.channel.receivers.upgrade().then(|| Receiver::new(self.channel.clone()))
     }
@@ -165,6 +190,17 @@ impl<T> fmt::Debug for WeakReceiver<T> {
 }
 
 /// The future of [`Receiver::recv`].
+///
+/// ```
+/// use volt_sync::mpmc::RecvFuture;
+///
+/// # volt_doctest::run(|| async {
+/// let (tx, rx) = volt_sync::mpmc::bounded(1);
+/// let next: RecvFuture<'_, u32> = rx.recv();
+/// tx.send(1).await.unwrap();
+/// assert_eq!(next.await, Some(1));
+/// # });
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct RecvFuture<'a, T> {
     channel: &'a Channel<T>,

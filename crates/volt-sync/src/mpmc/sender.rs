@@ -12,6 +12,16 @@ use crate::first_panic::FirstPanic;
 use crate::primitive::Arc;
 
 /// Sends messages; see the [module](super). Clones send into the same channel.
+///
+/// ```
+/// let (tx, rx) = volt_sync::mpmc::unbounded();
+/// let senders: Vec<_> = (0..4).map(|_| tx.clone()).collect();
+/// drop(tx);
+/// let threads = senders.into_iter().map(|tx| std::thread::spawn(move || tx.try_send(1).unwrap()));
+/// threads.for_each(|thread| thread.join().unwrap());
+/// let sum: i32 = std::iter::from_fn(|| rx.blocking_recv()).sum();
+/// assert_eq!(sum, 4);
+/// ```
 pub struct Sender<T> {
     pub(super) channel: Arc<Channel<T>>,
     /// What the `Sink` of this handle waits with.
@@ -153,12 +163,29 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 /// A [`Sender`] that does not keep the channel open; see [`Sender::downgrade`].
+///
+/// ```
+/// let (tx, rx) = volt_sync::mpmc::unbounded::<()>();
+/// let weak = tx.downgrade();
+/// drop(tx);
+/// assert_eq!(rx.blocking_recv(), None, "a weak sender does not count");
+/// # drop(weak);
+/// ```
 pub struct WeakSender<T> {
     channel: Arc<Channel<T>>,
 }
 
 impl<T> WeakSender<T> {
     /// A sender, unless all are gone.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::mpmc::unbounded();
+    /// let weak = tx.downgrade();
+    /// weak.upgrade().unwrap().try_send(1).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// drop(tx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<Sender<T>> {
         self.channel.senders.upgrade().then(|| Sender::new(self.channel.clone()))
     }
@@ -177,6 +204,18 @@ impl<T> fmt::Debug for WeakSender<T> {
 }
 
 /// The future of [`Sender::send`].
+///
+/// ```
+/// use volt_sync::mpmc::SendFuture;
+///
+/// # volt_doctest::run(|| async {
+/// let (tx, rx) = volt_sync::mpmc::bounded(1);
+/// let send: SendFuture<'_, u32> = tx.send(1);
+/// assert!(rx.is_empty(), "nothing is sent before it is awaited");
+/// send.await.unwrap();
+/// assert_eq!(rx.len(), 1);
+/// # });
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct SendFuture<'a, T> {
     channel: &'a Channel<T>,
@@ -216,6 +255,17 @@ impl<T> fmt::Debug for SendFuture<'_, T> {
 }
 
 /// The future of [`Sender::closed`].
+///
+/// ```
+/// use volt_sync::mpmc::ClosedFuture;
+///
+/// # volt_doctest::run(|| async {
+/// let (tx, rx) = volt_sync::mpmc::bounded::<u32>(1);
+/// let closed: ClosedFuture<'_, u32> = tx.closed();
+/// rx.close();
+/// closed.await;
+/// # });
+/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct ClosedFuture<'a, T> {
     channel: &'a Channel<T>,

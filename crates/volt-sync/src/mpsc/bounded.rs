@@ -47,6 +47,16 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 /// Sends messages to the [`Receiver`]; see the [module](super).
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::channel(2);
+/// let other = tx.clone();
+/// std::thread::spawn(move || other.blocking_send(1).unwrap()).join().unwrap();
+/// tx.blocking_send(2).unwrap();
+/// drop(tx);
+/// assert_eq!((rx.blocking_recv(), rx.blocking_recv()), (Some(1), Some(2)));
+/// assert_eq!(rx.blocking_recv(), None);
+/// ```
 pub struct Sender<T> {
     pub(super) shared: Arc<Shared<T>>,
 }
@@ -296,11 +306,25 @@ impl<T> Sender<T> {
     }
 
     /// True if the channel is closed.
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::mpsc::channel::<()>(1);
+    /// assert!(!tx.is_closed());
+    /// rx.close();
+    /// assert!(tx.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.shared.channel.is_closed()
     }
 
     /// True if both belong to one channel.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let (other, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// assert!(tx.same_channel(&tx.clone()));
+    /// assert!(!tx.same_channel(&other));
+    /// ```
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -317,6 +341,12 @@ impl<T> Sender<T> {
     }
 
     /// The number of messages that the channel can hold.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(tx.max_capacity(), 2);
+    /// ```
     pub fn max_capacity(&self) -> usize {
         self.shared.channel.capacity()
     }
@@ -335,11 +365,27 @@ impl<T> Sender<T> {
     }
 
     /// The number of senders, owned permits included.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let permit = tx.clone().try_reserve_owned().unwrap();
+    /// assert_eq!(tx.strong_count(), 2);
+    /// drop(permit);
+    /// assert_eq!(tx.strong_count(), 1);
+    /// ```
     pub fn strong_count(&self) -> usize {
         self.shared.senders.count()
     }
 
     /// The number of weak senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let weak = tx.downgrade();
+    /// assert_eq!(tx.weak_count(), 1);
+    /// drop(weak);
+    /// assert_eq!(tx.weak_count(), 0);
+    /// ```
     pub fn weak_count(&self) -> usize {
         self.shared.weak.count()
     }
@@ -367,6 +413,14 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 /// A [`Sender`] that does not keep the channel open; see [`Sender::downgrade`].
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::channel::<()>(1);
+/// let weak = tx.downgrade();
+/// drop(tx);
+/// assert_eq!(rx.blocking_recv(), None, "a weak sender does not count");
+/// # drop(weak);
+/// ```
 pub struct WeakSender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -378,16 +432,40 @@ impl<T> WeakSender<T> {
     }
 
     /// A sender, unless all are gone.
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
+    /// let weak = tx.downgrade();
+    /// weak.upgrade().unwrap().try_send(1).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// drop(tx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<Sender<T>> {
         self.shared.senders.upgrade().then(|| Sender { shared: self.shared.clone() })
     }
 
     /// The number of senders, owned permits included.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let weak = tx.downgrade();
+    /// assert_eq!(weak.strong_count(), 1);
+    /// drop(tx);
+    /// assert_eq!(weak.strong_count(), 0);
+    /// ```
     pub fn strong_count(&self) -> usize {
         self.shared.senders.count()
     }
 
     /// The number of weak senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let weak = tx.downgrade();
+    /// let other = weak.clone();
+    /// assert_eq!(other.weak_count(), 2);
+    /// ```
     pub fn weak_count(&self) -> usize {
         self.shared.weak.count()
     }

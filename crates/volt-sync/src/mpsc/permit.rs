@@ -8,6 +8,14 @@ use super::Sender;
 use crate::channel::bounded::Bounded;
 
 /// One reserved place of a channel; see [`Sender::reserve`]. Given back when it is dropped.
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::channel(1);
+/// let permit = tx.try_reserve().unwrap();
+/// assert!(tx.try_send(1).is_err(), "the place is taken");
+/// permit.send(2);
+/// assert_eq!(rx.try_recv(), Ok(2));
+/// ```
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct Permit<'a, T> {
     channel: &'a Bounded<T>,
@@ -52,6 +60,16 @@ impl<T> fmt::Debug for Permit<'_, T> {
 
 /// Several reserved places of a channel; see [`Sender::reserve_many`]. Those that were not taken
 /// are given back when it is dropped.
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::channel(3);
+/// let mut permits = tx.try_reserve_many(3).unwrap();
+/// permits.next().unwrap().send(1);
+/// assert_eq!(permits.len(), 2);
+/// drop(permits);
+/// assert_eq!(tx.capacity(), 2);
+/// assert_eq!(rx.try_recv(), Ok(1));
+/// ```
 #[must_use = "permits that are dropped give their places back"]
 pub struct PermitIterator<'a, T> {
     channel: &'a Bounded<T>,
@@ -98,6 +116,14 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
 
 /// One reserved place and the sender to it; see [`Sender::reserve_owned`]. Given back when it is
 /// dropped.
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::channel(1);
+/// let permit = tx.try_reserve_owned().unwrap();
+/// // It can go to another thread, or into a task.
+/// std::thread::spawn(move || drop(permit.send(1))).join().unwrap();
+/// assert_eq!((rx.blocking_recv(), rx.blocking_recv()), (Some(1), None));
+/// ```
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct OwnedPermit<T> {
     /// `None` after `send` or `release`.
@@ -115,6 +141,13 @@ impl<T> OwnedPermit<T> {
     }
 
     /// Sends a message into the reserved place and returns the sender; see [`Permit::send`].
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
+    /// let tx = tx.try_reserve_owned().unwrap().send(1);
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// assert_eq!(tx.capacity(), 1);
+    /// ```
     pub fn send(self, value: T) -> Sender<T> {
         let sender = self.take();
         sender.shared.channel.send_reserved(value);
@@ -135,6 +168,13 @@ impl<T> OwnedPermit<T> {
     }
 
     /// True if both permits are for one channel.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(2);
+    /// let one = tx.clone().try_reserve_owned().unwrap();
+    /// let two = tx.try_reserve_owned().unwrap();
+    /// assert!(one.same_channel(&two));
+    /// ```
     pub fn same_channel(&self, other: &Self) -> bool {
         self.sender
             .as_ref()
@@ -143,6 +183,12 @@ impl<T> OwnedPermit<T> {
     }
 
     /// True if the permit is for the sender's channel.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(1);
+    /// let permit = tx.clone().try_reserve_owned().unwrap();
+    /// assert!(permit.same_channel_as_sender(&tx));
+    /// ```
     pub fn same_channel_as_sender(&self, sender: &Sender<T>) -> bool {
         self.sender.as_ref().is_some_and(|this| this.same_channel(sender))
     }

@@ -173,22 +173,51 @@ macro_rules! common {
 
             /// True if the channel is closed: by [`close`](Self::close), or because there is no
             /// sender left.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// drop(tx);
+            /// assert!(rx.is_closed());
+            /// assert_eq!(rx.len(), 1, "there may still be messages to receive");
+            /// ```
             pub fn is_closed(&self) -> bool {
                 self.shared.channel.is_closed()
             }
 
             /// True if there is no message in the channel.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, rx) = volt_sync::mpsc::", $channel, ";")]
+            /// assert!(rx.is_empty());
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// assert!(!rx.is_empty());
+            /// ```
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
             /// The number of messages that are in the channel.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// assert_eq!(rx.len(), 1);
+            /// ```
             pub fn len(&self) -> usize {
                 self.shared.channel.len()
             }
 
             /// As [`recv`](Self::recv), inside a poll function. `Pending` registers the waker of
             /// the last call only.
+            ///
+            /// ```
+            /// # volt_doctest::run(|| async {
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// assert_eq!(std::future::poll_fn(|cx| rx.poll_recv(cx)).await, Some(1));
+            /// # });
+            /// ```
             #[inline]
             pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
                 self.poll_receive(cx)
@@ -196,6 +225,16 @@ macro_rules! common {
 
             /// As [`recv_many`](Self::recv_many), inside a poll function. `Pending` registers the
             /// waker of the last call only.
+            ///
+            /// ```
+            /// # volt_doctest::run(|| async {
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("(0..3).for_each(|i| tx.", $send, "(i).unwrap());")]
+            /// let mut all = Vec::new();
+            /// let count = std::future::poll_fn(|cx| rx.poll_recv_many(cx, &mut all, 8)).await;
+            /// assert_eq!((count, all), (3, vec![0, 1, 2]));
+            /// # });
+            /// ```
             pub fn poll_recv_many(
                 &mut self,
                 cx: &mut Context<'_>,
@@ -206,11 +245,28 @@ macro_rules! common {
             }
 
             /// The number of senders, owned permits included.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// assert_eq!(rx.sender_strong_count(), 1);
+            /// drop(tx);
+            /// assert_eq!(rx.sender_strong_count(), 0);
+            /// # assert_eq!(rx.try_recv(), Ok(1));
+            /// ```
             pub fn sender_strong_count(&self) -> usize {
                 self.shared.senders.count()
             }
 
             /// The number of weak senders.
+            ///
+            /// ```
+            #[doc = concat!("let (tx, rx) = volt_sync::mpsc::", $channel, ";")]
+            #[doc = concat!("tx.", $send, "(1).unwrap();")]
+            /// let weak = tx.downgrade();
+            /// assert_eq!(rx.sender_weak_count(), 1);
+            /// # drop(weak);
+            /// ```
             pub fn sender_weak_count(&self) -> usize {
                 self.shared.weak.count()
             }
@@ -238,6 +294,19 @@ macro_rules! common {
 pub(super) use common;
 
 /// Receives the messages of the [`Sender`](super::Sender)s; see the [module](super).
+///
+/// ```
+/// # volt_doctest::run(|| async {
+/// let (tx, mut rx) = volt_sync::mpsc::channel(4);
+/// (0..3).for_each(|i| tx.try_send(i).unwrap());
+/// drop(tx);
+/// let mut sum = 0;
+/// while let Some(i) = rx.recv().await {
+///     sum += i;
+/// }
+/// assert_eq!(sum, 3);
+/// # });
+/// ```
 pub struct Receiver<T> {
     pub(super) shared: Arc<Shared<T>>,
 }
@@ -255,6 +324,12 @@ impl<T> Receiver<T> {
     }
 
     /// The number of messages that the channel can hold.
+    ///
+    /// ```
+    /// let (tx, rx) = volt_sync::mpsc::channel(2);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(rx.max_capacity(), 2);
+    /// ```
     pub fn max_capacity(&self) -> usize {
         self.shared.channel.capacity()
     }

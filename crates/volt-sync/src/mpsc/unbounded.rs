@@ -39,6 +39,14 @@ pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
 }
 
 /// Sends messages to the [`UnboundedReceiver`]; see [`unbounded_channel`].
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::unbounded_channel();
+/// let other = tx.clone();
+/// std::thread::spawn(move || other.send(1).unwrap()).join().unwrap();
+/// drop(tx);
+/// assert_eq!((rx.blocking_recv(), rx.blocking_recv()), (Some(1), None));
+/// ```
 pub struct UnboundedSender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -65,16 +73,38 @@ impl<T> UnboundedSender<T> {
 
     /// Waits until the channel is closed: by [`UnboundedReceiver::close`], or because the receiver
     /// was dropped. Cancel safe.
+    ///
+    /// ```
+    /// # volt_doctest::run(|| async {
+    /// let (tx, rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// drop(rx);
+    /// tx.closed().await;
+    /// # });
+    /// ```
     pub async fn closed(&self) {
         WaitClosed::new(&self.shared.channel).await;
     }
 
     /// True if the channel is closed.
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// assert!(!tx.is_closed());
+    /// rx.close();
+    /// assert!(tx.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.shared.channel.is_closed()
     }
 
     /// True if both belong to one channel.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// let (other, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// assert!(tx.same_channel(&tx.clone()));
+    /// assert!(!tx.same_channel(&other));
+    /// ```
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -93,11 +123,27 @@ impl<T> UnboundedSender<T> {
     }
 
     /// The number of senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// let other = tx.clone();
+    /// assert_eq!(tx.strong_count(), 2);
+    /// drop(other);
+    /// assert_eq!(tx.strong_count(), 1);
+    /// ```
     pub fn strong_count(&self) -> usize {
         self.shared.senders.count()
     }
 
     /// The number of weak senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// let weak = tx.downgrade();
+    /// assert_eq!(tx.weak_count(), 1);
+    /// drop(weak);
+    /// assert_eq!(tx.weak_count(), 0);
+    /// ```
     pub fn weak_count(&self) -> usize {
         self.shared.weak.count()
     }
@@ -125,6 +171,14 @@ impl<T> fmt::Debug for UnboundedSender<T> {
 }
 
 /// An [`UnboundedSender`] that does not keep the channel open; see [`UnboundedSender::downgrade`].
+///
+/// ```
+/// let (tx, mut rx) = volt_sync::mpsc::unbounded_channel::<()>();
+/// let weak = tx.downgrade();
+/// drop(tx);
+/// assert_eq!(rx.blocking_recv(), None, "a weak sender does not count");
+/// # drop(weak);
+/// ```
 pub struct WeakUnboundedSender<T> {
     shared: Arc<Shared<T>>,
 }
@@ -136,16 +190,40 @@ impl<T> WeakUnboundedSender<T> {
     }
 
     /// A sender, unless all are gone.
+    ///
+    /// ```
+    /// let (tx, mut rx) = volt_sync::mpsc::unbounded_channel();
+    /// let weak = tx.downgrade();
+    /// weak.upgrade().unwrap().send(1).unwrap();
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// drop(tx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<UnboundedSender<T>> {
         self.shared.senders.upgrade().then(|| UnboundedSender { shared: self.shared.clone() })
     }
 
     /// The number of senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// let weak = tx.downgrade();
+    /// assert_eq!(weak.strong_count(), 1);
+    /// drop(tx);
+    /// assert_eq!(weak.strong_count(), 0);
+    /// ```
     pub fn strong_count(&self) -> usize {
         self.shared.senders.count()
     }
 
     /// The number of weak senders.
+    ///
+    /// ```
+    /// let (tx, _rx) = volt_sync::mpsc::unbounded_channel::<()>();
+    /// let weak = tx.downgrade();
+    /// let other = weak.clone();
+    /// assert_eq!(other.weak_count(), 2);
+    /// ```
     pub fn weak_count(&self) -> usize {
         self.shared.weak.count()
     }
@@ -170,6 +248,19 @@ impl<T> fmt::Debug for WeakUnboundedSender<T> {
 }
 
 /// Receives the messages of the [`UnboundedSender`]s; see [`unbounded_channel`].
+///
+/// ```
+/// # volt_doctest::run(|| async {
+/// let (tx, mut rx) = volt_sync::mpsc::unbounded_channel();
+/// (0..3).for_each(|i| tx.send(i).unwrap());
+/// drop(tx);
+/// let mut sum = 0;
+/// while let Some(i) = rx.recv().await {
+///     sum += i;
+/// }
+/// assert_eq!(sum, 3);
+/// # });
+/// ```
 pub struct UnboundedReceiver<T> {
     shared: Arc<Shared<T>>,
 }

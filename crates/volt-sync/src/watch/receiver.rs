@@ -15,6 +15,17 @@ use crate::coop;
 /// [`Sender::subscribe`](super::Sender::subscribe).
 ///
 /// A clone has seen what the original has.
+///
+/// ```
+/// # volt_doctest::run(|| async {
+/// let (tx, mut rx) = volt_sync::watch::channel(0);
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// rx.changed().await.unwrap();
+/// assert_eq!(*rx.borrow_and_update(), 2, "only the newest");
+/// assert!(!rx.clone().has_changed().unwrap());
+/// # });
+/// ```
 pub struct Receiver<T> {
     shared: Handle<T>,
     /// The version that this receiver has seen, without CLOSED.

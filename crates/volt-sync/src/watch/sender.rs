@@ -23,6 +23,14 @@ use crate::coop;
 
 /// Replaces the value. Made by [`channel`](super::channel) or [`Sender::new`]; clones send to the
 /// same channel, which closes when the last one is dropped.
+///
+/// ```
+/// let (tx, rx) = volt_sync::watch::channel(0);
+/// let other = tx.clone();
+/// tx.send(1).unwrap();
+/// other.send_modify(|value| *value += 1);
+/// assert_eq!(*rx.borrow(), 2);
+/// ```
 pub struct Sender<T> {
     shared: Handle<T>,
 }
