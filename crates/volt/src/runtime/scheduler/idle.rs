@@ -131,6 +131,9 @@ impl Summary {
     pub(crate) const fn driver_taken(self) -> bool {
         DRIVER.get(self.0) != 0
     }
+    pub(crate) const fn driver_holder(self) -> Option<usize> {
+        DRIVER.get(self.0).checked_sub(1)
+    }
     #[inline]
     pub(crate) const fn has_driver(self, index: usize) -> bool {
         DRIVER.get(self.0) == index + 1
@@ -201,7 +204,7 @@ impl std::fmt::Debug for Summary {
             .field("parked", &self.parked())
             .field("attached", &self.attached())
             .field("watcher", &WATCHER.get(self.0).checked_sub(1))
-            .field("driver", &DRIVER.get(self.0).checked_sub(1))
+            .field("driver", &self.driver_holder())
             .finish()
     }
 }
@@ -475,6 +478,11 @@ impl Idle {
     pub(crate) fn release_watch(&self, index: usize) {
         let _ =
             self.change(|summary| summary.is_watcher(index).then(|| summary.with_watcher(None)));
+    }
+
+    /// True if a member that runs has the driver: it looks what is in there. As a snapshot.
+    pub(crate) fn is_looked_at(&self, summary: Summary) -> bool {
+        summary.driver_holder().is_some_and(|index| !self.is_parked(index))
     }
 
     /// True if member `index` is parked, as a snapshot.

@@ -2,6 +2,7 @@
 //!
 //! The protocol, and why it loses no wake-up, is in `idle.rs`.
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::spin;
@@ -13,6 +14,7 @@ use super::stall::{Look, Watch};
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::call_hook;
 use crate::runtime::driver::{self, Driver};
+use crate::task::Header;
 
 /// Wake-ups of a member's own future by the one in the driver before it asks for the driver.
 const DRIVER_WISH: u32 = 3;
@@ -21,6 +23,10 @@ const DRIVER_WISH: u32 = 3;
 const DRIVER_GIFT: u32 = if cfg!(volt_loom) { 1 } else { 8 };
 /// The most members at work whose polls are looked at before a driver is left to them.
 const LEAVE_TO: usize = 4;
+/// How often a searcher looks whether another member has found something in the driver, and how long
+/// it pauses between: about 10 us in all, as sleeping and waking up take.
+const LOOKS: u32 = if cfg!(volt_loom) { 1 } else { 10 };
+const PAUSE: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 
 impl Worker<'_> {
     #[cold]
@@ -76,6 +82,42 @@ impl Worker<'_> {
                 // ORD relaxed: a hint.
                 || self.shared.quick.knows(slot.kind.load(Relaxed))
         })
+    }
+
+    /// A member that would leave the driver to those that run takes what is in there already: else it
+    /// would sleep beside work. True if there was something.
+    pub(super) fn looks_before_leaving(&self) -> bool {
+        if !self.ran.get() || !self.leaves_driver() {
+            return false;
+        }
+        self.look_at_driver();
+        if self.slot.ring.is_empty() {
+            return self.root_woken();
+        }
+        self.pace.woke(self.now_ns(), true);
+        true
+    }
+
+    /// Waits for what another member finds that looks at the driver: all that was ready may be in
+    /// there, and whoever sleeps has to be woken for it a moment later. One searcher does so, beside
+    /// the one that looks, which may be a searcher as well.
+    pub(super) fn steal_from_a_look(&self) -> Option<NonNull<Header>> {
+        let goes_on = || {
+            let summary = self.shared.idle.load();
+            summary.searching() <= 2 && self.shared.idle.is_looked_at(summary)
+        };
+        if !goes_on() {
+            return None;
+        }
+        for _ in 0..LOOKS {
+            (0..PAUSE).for_each(spin);
+            let over = !goes_on();
+            let task = self.steal();
+            if over || task.is_some() {
+                return task;
+            }
+        }
+        None
     }
 
     /// Whether this member looks at the queues once more after it has published that it parks.

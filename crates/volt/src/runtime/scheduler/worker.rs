@@ -383,7 +383,7 @@ impl<'r> Worker<'r> {
         } else if let Some(task) = self.fetch().or_else(|| self.search()) {
             return self.poll(task);
         }
-        if self.root_woken() {
+        if self.root_woken() || self.looks_before_leaving() {
             return Step::Continue;
         }
         self.stage.set(Stage::Searched);
@@ -407,11 +407,11 @@ impl<'r> Worker<'r> {
             }
             spin(attempt);
         }
-        None
+        self.steal_from_a_look()
     }
 
     /// Takes half of another member's tasks.
-    fn steal(&self) -> Option<NonNull<Header>> {
+    pub(super) fn steal(&self) -> Option<NonNull<Header>> {
         let slots = self.shared.used_slots();
         let start = self.next_random() as usize % slots.len();
         for offset in 0..slots.len() {
@@ -639,7 +639,7 @@ impl<'r> Worker<'r> {
     }
 
     /// Polls the driver unless somebody waits in it.
-    fn look_at_driver(&self) {
+    pub(super) fn look_at_driver(&self) {
         if self.shared.idle.load().driver_taken() || !self.shared.idle.take_driver(self.index) {
             return;
         }
