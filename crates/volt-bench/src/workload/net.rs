@@ -23,10 +23,6 @@ pub(crate) fn rows() -> Vec<Row> {
             .floor("threads", floor::threads_ping_pong::<TcpStream>),
         Row::new("net/tcp_echo_64", "TCP echo, 64 connections, 1 KB (per echo)")
             .headline()
-            .why(
-                "an echo takes as much processor time; Volt leaves more of it to one worker, and the other one sleeps \
-                 longer",
-            )
             .volt("volt", tcp_echo_64::<on_volt::Multi>)
             .peer("tokio", tcp_echo_64::<on_tokio::Multi>)
             .peer("async-io", tcp_echo_64::<smol::Multi>),

@@ -1,5 +1,8 @@
 //! Decisions of one worker beside a parked one.
 
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
@@ -113,5 +116,77 @@ fn a_worker_whose_end_blocks_ends_once_and_on_another_thread() {
         assert!(shared.threads.wait(Some(std::time::Duration::from_secs(60))));
         assert_eq!(shared.alive_tasks(), 0);
         assert_eq!(shared.workers_left(), 0);
+    }
+}
+
+/// What was ready in the driver by the time is run by the member that would have left it to another.
+#[test]
+fn who_leaves_a_driver_takes_what_is_in_there() {
+    const QUICK: usize = 32;
+    for ready in [true, false] {
+        let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+        let shared = Shared::new(Config::default(), 2, driver, handle);
+        let parks = [shared.park_of(0), shared.park_of(1)];
+        let members = [0, 1].map(|index| Worker::new(&shared, index, &parks[index]));
+        shared.quick.learn(QUICK);
+        members[1].slot.kind.store(QUICK, std::sync::atomic::Ordering::Relaxed);
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let reader = context::with_worker(&members[0], || {
+            let reader = shared.spawn(async move {
+                let ours = crate::net::UnixStream::from_std(ours).unwrap();
+                ours.readable().await.unwrap();
+            });
+            assert_eq!(members[0].step(), Step::Continue, "it waits for the message");
+            if ready {
+                theirs.write_all(b"!").unwrap();
+            }
+            assert_eq!(members[0].step(), Step::Continue);
+            let stage = if ready { Stage::Running } else { Stage::Searched };
+            assert_eq!(members[0].stage.get(), stage);
+            assert!(!shared.idle.load().driver_taken(), "the driver is left");
+            assert_eq!(members[0].step(), Step::Continue);
+            reader
+        });
+        assert_eq!(reader.is_finished(), ready);
+        shared.begin_shutdown();
+        for worker in &members {
+            context::with_worker(worker, || worker.end());
+        }
+    }
+}
+
+/// A searcher waits for tasks while a member that runs looks at the driver, not while one sleeps in
+/// there, and not if others wait already.
+#[test]
+fn one_searcher_waits_for_what_another_member_finds_in_the_driver() {
+    let looks = |shared: &Shared| assert!(shared.idle.take_driver(1));
+    let sleeps = |shared: &Shared| assert!(shared.idle.park(1, false, true).driver);
+    let others = |shared: &Shared| {
+        looks(shared);
+        assert!(shared.idle.start_search() && shared.idle.start_search());
+    };
+    let cases: [(&dyn Fn(&Shared), bool); 4] =
+        [(&|_: &Shared| {}, false), (&looks, true), (&sleeps, false), (&others, false)];
+    for (does, waits) in cases {
+        let (driver, handle) = Driver::new(6, Clock::real()).unwrap();
+        let shared = Shared::new(Config::default(), 6, driver, handle);
+        let parks: Vec<_> = (0..6).map(|index| shared.park_of(index)).collect();
+        let members: Vec<_> =
+            (0..6).map(|index| Worker::new(&shared, index, &parks[index])).collect();
+        let _task = context::with_worker(&members[1], || shared.spawn(async {}));
+        members[1].push(members[1].slot.lifo.take().unwrap());
+        assert!(shared.idle.start_search());
+        members[0].searching.set(true);
+        does(&shared);
+        let stolen = members[0].steal_from_a_look();
+        assert_eq!(stolen.is_some(), waits);
+        if let Some(task) = stolen {
+            members[1].push(task);
+        }
+        shared.begin_shutdown();
+        for worker in &members {
+            context::with_worker(worker, || worker.end());
+        }
     }
 }
