@@ -160,15 +160,15 @@ fn who_leaves_a_driver_takes_what_is_in_there() {
 /// there, and not if others wait already.
 #[test]
 fn one_searcher_waits_for_what_another_member_finds_in_the_driver() {
-    let looks = |shared: &Shared| assert!(shared.idle.take_driver(1));
-    let sleeps = |shared: &Shared| assert!(shared.idle.park(1, false, true).driver);
-    let others = |shared: &Shared| {
-        looks(shared);
+    type Does = fn(&Shared);
+    let nothing: Does = |_| {};
+    let looks: Does = |shared| assert!(shared.idle.take_driver(1));
+    let sleeps: Does = |shared| assert!(shared.idle.park(1, false, true).driver);
+    let others: Does = |shared| {
+        assert!(shared.idle.take_driver(1));
         assert!(shared.idle.start_search() && shared.idle.start_search());
     };
-    let cases: [(&dyn Fn(&Shared), bool); 4] =
-        [(&|_: &Shared| {}, false), (&looks, true), (&sleeps, false), (&others, false)];
-    for (does, waits) in cases {
+    for (does, waits) in [(nothing, false), (looks, true), (sleeps, false), (others, false)] {
         let (driver, handle) = Driver::new(6, Clock::real()).unwrap();
         let shared = Shared::new(Config::default(), 6, driver, handle);
         let parks: Vec<_> = (0..6).map(|index| shared.park_of(index)).collect();
