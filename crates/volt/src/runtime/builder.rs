@@ -127,8 +127,8 @@ impl Builder {
     }
 
     /// Looks at the global queue every `polls` polls. If not called, the interval adapts to the
-    /// time that polls take (about 10 us, and from 1 to 255 polls), and is not longer than one round
-    /// of the worker's own tasks.
+    /// time that polls take: one round of the worker's own tasks, from about 10 us to 250 us, and from
+    /// 1 to 255 polls.
     ///
     /// # Panics
     /// If `polls` is 0.

@@ -10,10 +10,11 @@
 //! took long ends it. The driver is looked at after [`BUDGET`] polls or [`LOOK_NS`], whichever comes
 //! first.
 //!
-//! The injector has its turn after a round of the member's own tasks, and at most once in about
-//! [`TURN_NS`]: a task from outside waits little longer than one from inside, which goes to the end
-//! of the ring, and while polls are shorter than a lock, a batch is worth it. What was taken from the
-//! injector is run in between, and not counted: it is the member's own polls that are measured.
+//! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if that is
+//! longer: a task from outside waits about as long as one from inside, which goes to the end of the
+//! ring. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
+//! batch is worth it. What was taken from the injector is run in between, and not counted: it is the
+//! member's own polls that are measured.
 //!
 //! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
 //! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
@@ -31,9 +32,9 @@ use crate::runtime::config::Config;
 const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
 /// Polls of the first tick, and of the first after a sleep.
 const FIRST: u32 = if cfg!(volt_loom) { 4 } else { 8 };
-/// The time after which a busy member should have looked at the driver.
+/// The time after which a busy member should have looked at the driver, and at the injector.
 pub(super) const LOOK_NS: u64 = 250_000;
-/// The time after which it should have looked at the injector: about that of a wake-up.
+/// The time before it looks at an injector again that it has emptied: about that of a wake-up.
 const TURN_NS: f32 = 10_000.0;
 const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
@@ -61,7 +62,9 @@ pub(super) struct Pace {
     poll_ns: Cell<f32>,
     /// Polls of this tick that were of a batch from the injector.
     fetched: Cell<u32>,
+    /// Polls between two turns of the injector: at most, and at least if it was emptied.
     interval: Cell<u32>,
+    gap: Cell<u32>,
     until_injector: Cell<u32>,
 }
 
@@ -115,6 +118,7 @@ impl Pace {
             poll_ns: Cell::new(0.0),
             fetched: Cell::new(0),
             interval: Cell::new(interval),
+            gap: Cell::new(1),
             until_injector: Cell::new(interval),
         }
     }
@@ -196,8 +200,10 @@ impl Pace {
         self.poll_ns.set(average);
         if self.fixed_interval.is_none() {
             // Saturating: a tick of no time gives the largest interval.
-            let interval = ((TURN_NS / average) as u32).clamp(1, MAX_INTERVAL);
+            let polls = |ns: f32| ((ns / average) as u32).clamp(1, MAX_INTERVAL);
+            let interval = polls(LOOK_NS as f32);
             self.interval.set(interval);
+            self.gap.set(polls(TURN_NS));
             self.until_injector.set(self.until_injector.get().min(interval));
         }
     }
@@ -227,12 +233,13 @@ impl Pace {
         until == 0
     }
 
-    /// The next turn of the injector is after `round` polls of the member's own, or sooner; but not
-    /// without one in between.
-    pub(super) fn injector_had_its_turn(&self, round: u32) {
+    /// The next turn of the injector is after `round` polls of the member's own, or sooner if these
+    /// are long; or later if they are short and it is `empty`. There is always one in between.
+    pub(super) fn injector_had_its_turn(&self, round: u32, empty: bool) {
+        let least = if empty { self.gap.get() } else { 1 };
         let interval = self.interval.get();
         let fixed = self.fixed_interval.is_some();
-        self.until_injector.set(if fixed { interval } else { interval.min(round.max(1)) });
+        self.until_injector.set(if fixed { interval } else { round.max(least).min(interval) });
     }
 }
 

@@ -295,10 +295,10 @@ impl<'r> Worker<'r> {
     #[cold]
     fn next_of_injector(&self) -> Option<NonNull<Header>> {
         self.flush_yielded();
-        self.pace.injector_had_its_turn(self.slot.ring.len() as u32);
-        let task = self.fetch()?;
-        self.pace.count_fetched();
-        Some(task)
+        let own = self.slot.ring.len();
+        let task = self.fetch();
+        self.pace.injector_had_its_turn(own as u32, self.shared.injector.is_empty());
+        task.inspect(|_| self.pace.count_fetched())
     }
 
     /// The LIFO slot has had its run: its task goes to the end of the ring, the oldest is next.
@@ -590,6 +590,11 @@ impl<'r> Worker<'r> {
         // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
         let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
         if !matches!(pushed, super::ring::Pushed::Stored) {
+            if self.shared.injector.is_empty() {
+                // What will be there has its turn after what stays here. At once, it would fill the
+                // ring, and the next push would move it again.
+                self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
+            }
             self.shared.overflow(pushed);
         }
     }
