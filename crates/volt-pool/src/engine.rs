@@ -253,6 +253,13 @@ impl Core {
         }
     }
 
+    /// As `notify`, of a fork.
+    pub(crate) fn notify_of_fork(&self) {
+        if self.sync.notify_elsewhere(self.config.threads) == Notified::Start {
+            self.start_thread();
+        }
+    }
+
     /// The waking thread found work: passes its role on if there is more.
     pub(crate) fn found(&self, more: bool) {
         if more {

@@ -3,9 +3,9 @@
 //! Purpose: at most one thread at a time is woken and looks for work ("waking"). It passes that role
 //! on only when it found work and there is more, so a burst of tasks wakes the threads one after
 //! another instead of all at once, and a pool with enough threads awake makes no system calls.
-//! Of several sleepers one is woken that fell asleep on another processor than the caller's. The
-//! kernel tends to run a thread where it ran last, and there the caller goes on: the woken thread
-//! would wait for milliseconds while another processor has nothing to do.
+//! For a fork, of several sleepers one is woken that fell asleep on another processor than the
+//! caller's. The kernel tends to run a thread where it ran last, and there the caller goes on: the
+//! woken thread would wait for milliseconds while another processor has nothing to do.
 //!
 //! Rejected:
 //! * The seed's semaphore for sleeping: nobody can be woken for anything but a task. Here the
@@ -33,13 +33,13 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [SY1] | `SyncWord::notify` (its fence), `SyncWord::notify_slow` for `hand_on` | the fences in `SyncWord::wait`, `SyncWord::found`, `SyncWord::start_failed` | the push before the notification, which is seen or notified of | `is_seen_or_notified` |
+//! | [SY1] | `SyncWord::notify_one` (its fence), `SyncWord::notify_slow` for `hand_on` | the fences in `SyncWord::wait`, `SyncWord::found`, `SyncWord::start_failed` | the push before the notification, which is seen or notified of | `is_seen_or_notified` |
 //! | [SY2] | `SyncWord::post` | `SyncWord::wait` | the change of the word, or the message, that the event is about | `a_task_pushed_before_notify_is_run` |
 //!
 //! Progress: with `notified` set, or a state other than PENDING, some thread will look at the queues
 //! after the push: the one that consumes the bit before it may sleep (invariant 2), or the caller
 //! whose thread failed to start (invariant 3). The look that skips the read-modify-write is ordered
-//! by the paired fences: in `notify` between push and look, in `wait`, `found` and `start_failed`
+//! by the paired fences: in `notify_one` between push and look, in `wait`, `found` and `start_failed`
 //! between consuming the bit and searching.
 //!
 //! Cost: `notify` with nobody to wake a fence and a load; otherwise 1 RMW, and a system call.
@@ -94,6 +94,14 @@ fn here() -> u32 {
     1 << (processor() % u32::BITS)
 }
 
+/// Which of several sleepers is woken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    Anyone,
+    /// Rather one that fell asleep on another processor.
+    Elsewhere,
+}
+
 /// What the caller of a notification has to do.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a thread that was counted has to be started"]
@@ -138,9 +146,19 @@ impl SyncWord {
     /// Makes sure that some thread looks at the queues after this call. Called after a push.
     #[inline]
     pub(crate) fn notify(&self, max: u32) -> Notified {
+        self.notify_one(max, Whom::Anyone)
+    }
+
+    /// As `notify`, of something long, with which the caller goes on as well.
+    pub(crate) fn notify_elsewhere(&self, max: u32) -> Notified {
+        self.notify_one(max, Whom::Elsewhere)
+    }
+
+    #[inline]
+    fn notify_one(&self, max: u32, whom: Whom) -> Notified {
         #[cfg(all(test, volt_loom))]
         if self.defect == Some(model::Defect::LookWithoutFence) {
-            return self.notify_slow(false, max);
+            return self.notify_slow(false, max, whom);
         }
         // ORD[SY1] release: a SeqCst fence between the push and the look; see Progress.
         fence(SeqCst);
@@ -150,18 +168,18 @@ impl SyncWord {
         if word.notified() && (word.state() != PENDING || nobody) {
             return Notified::Done;
         }
-        self.notify_slow(false, max)
+        self.notify_slow(false, max, whom)
     }
 
     /// Passes the role of the waking thread on, to another thread if there is one.
     pub(crate) fn hand_on(&self, max: u32) -> Notified {
-        self.notify_slow(true, max)
+        self.notify_slow(true, max, Whom::Anyone)
     }
 
     #[cold]
-    fn notify_slow(&self, waking: bool, max: u32) -> Notified {
+    fn notify_slow(&self, waking: bool, max: u32, whom: Whom) -> Notified {
         // ORD relaxed: a stale word makes the exchange fail; a look that ends the call is ordered by
-        // the fence in `notify`.
+        // the fence in `notify_one`.
         let mut word = Word(self.word.load(Relaxed));
         loop {
             if word.state() == SHUTDOWN {
@@ -181,12 +199,12 @@ impl SyncWord {
             if start {
                 new = Word(new.0 + SPAWNED);
             }
-            // ORD[SY1] release: what `hand_on` is called for; `notify` has its fence.
+            // ORD[SY1] release: what `hand_on` is called for; `notify_one` has its fence.
             match self.word.compare_exchange_weak(word.0, new.0, Release, Relaxed) {
                 Err(now) => word = Word(now),
                 Ok(_) if wake => {
                     self.woken_on.note();
-                    self.wake_one(word.idle() > 1);
+                    self.wake_one(whom == Whom::Elsewhere && word.idle() > 1);
                     return Notified::Done;
                 }
                 Ok(_) if start => return Notified::Start,
@@ -201,12 +219,12 @@ impl SyncWord {
         self.event.word().fetch_add(1, Release);
     }
 
-    /// Wakes one sleeper, if there is a `choice` one that fell asleep on another processor.
-    fn wake_one(&self, choice: bool) {
+    /// Wakes one sleeper, rather one that fell asleep on another processor if that is asked for.
+    fn wake_one(&self, elsewhere: bool) {
         self.post();
-        let woken = choice && self.event.wake_one_of(!here());
+        let woken = elsewhere && self.event.wake_one_of(!here());
         #[cfg(all(test, volt_loom))]
-        if self.defect == Some(model::Defect::WakesOnlyElsewhere) {
+        if elsewhere && self.defect == Some(model::Defect::WakesOnlyElsewhere) {
             return;
         }
         if !woken {

@@ -452,7 +452,7 @@ impl Worker {
                 frame = ancestor.parent();
             }
         }
-        core.notify();
+        core.notify_of_fork();
     }
 
     /// Waits for `frame`, which this thread owns, and helps meanwhile.

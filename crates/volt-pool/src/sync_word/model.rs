@@ -276,7 +276,7 @@ fn one_of_two_sleepers_is_woken(defect: Option<Defect>) {
         while pool.sync.idle() < 2 {
             thread::yield_now();
         }
-        assert_eq!(pool.sync.notify(2), Notified::Done);
+        assert_eq!(pool.sync.notify_elsewhere(2), Notified::Done);
         while pool.begun.load(Acquire) == 0 {
             thread::yield_now();
         }

@@ -51,7 +51,7 @@ fn nothing_overwrites_a_shutdown() {
     assert!(!sync.count_start(4));
 }
 
-/// Where the caller goes on, the woken thread would have to wait for a processor.
+/// Where the caller goes on with its half of a fork, the woken thread would have to wait for a processor.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_sleeper_of_another_processor_is_woken_first() {
@@ -90,7 +90,7 @@ fn a_sleeper_of_another_processor_is_woken_first() {
             }
         }
         pin(0);
-        assert_eq!(sync.notify(3), Notified::Done);
+        assert_eq!(sync.notify_elsewhere(3), Notified::Done);
         let first = woken_one.recv_timeout(Duration::from_secs(10));
         sync.shut_down();
         assert_eq!(first, Ok(2));
