@@ -338,6 +338,7 @@ impl<T> Receiver<T> {
     }
 
     /// Gives the shared memory up.
+    #[inline]
     fn leave(&mut self) {
         if let Some(inner) = self.inner.take() {
             // SAFETY: alive (invariant of the field), and no longer referred to from here.
@@ -349,19 +350,31 @@ impl<T> Receiver<T> {
 impl<T> Future for Receiver<T> {
     type Output = Result<T, RecvError>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        assert!(self.inner.is_some(), "oneshot::Receiver polled after it was ready");
+        let Some(inner) = self.inner else { polled_again() };
         ready!(coop::poll_proceed(cx));
-        let received = match self.try_recv() {
-            Err(TryRecvError::Empty) => {
-                let inner = self.inner().expect("`Empty` leaves it in place");
-                ready!(inner.poll_complete(cx.waker()));
-                self.try_recv()
+        // SAFETY: alive (invariant of the field).
+        match unsafe { Inner::try_recv(inner) } {
+            Received::Value(value) => {
+                // It was freed when the value was taken out.
+                self.inner = None;
+                coop::made_progress();
+                Poll::Ready(Ok(value))
             }
-            received => received,
-        };
+            _ => self.poll_slow(cx),
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Waits, or learns that there will be no value. Apart, so that the rest of a poll is small.
+    #[cold]
+    fn poll_slow(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let inner = self.inner().expect("polled until it was ready");
+        ready!(inner.poll_complete(cx.waker()));
         coop::made_progress();
-        match received {
+        match self.try_recv() {
             Ok(value) => Poll::Ready(Ok(value)),
             Err(TryRecvError::Closed) => Poll::Ready(Err(RecvError(()))),
             Err(TryRecvError::Empty) => unreachable!("complete, and still empty"),
@@ -369,7 +382,13 @@ impl<T> Future for Receiver<T> {
     }
 }
 
+#[cold]
+fn polled_again() -> ! {
+    panic!("oneshot::Receiver polled after it was ready")
+}
+
 impl<T> Drop for Receiver<T> {
+    #[inline]
     fn drop(&mut self) {
         self.leave();
     }

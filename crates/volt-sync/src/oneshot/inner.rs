@@ -383,6 +383,7 @@ impl<T> Inner<T> {
     /// # Safety
     /// 1. `this` is alive, and the caller is the receiver.
     /// 2. The receiver does not use `this` after this call.
+    #[inline(never)]
     pub(super) unsafe fn drop_receiver(this: NonNull<Self>) {
         // SAFETY: alive (obligation 1).
         let inner = unsafe { this.as_ref() };
