@@ -27,11 +27,8 @@ use super::{Sleep, scope};
 /// Saturating nanoseconds.
 #[inline]
 pub(super) fn nanos(duration: Duration) -> u64 {
-    duration
-        .as_secs()
-        .checked_mul(1_000_000_000)
-        .and_then(|nanos| nanos.checked_add(u64::from(duration.subsec_nanos())))
-        .unwrap_or(u64::MAX)
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 /// The zero of all clocks. Long before the process started, where the platform can say so, so that

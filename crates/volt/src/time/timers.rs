@@ -376,7 +376,8 @@ impl Shard {
     ///
     /// # Safety
     /// The caller owns the entry, and its `shard` is `this`.
-    #[inline]
+    // Not inline, so that dropping a timer that was never registered is one look.
+    #[inline(never)]
     pub(super) unsafe fn forget(this: NonNull<Self>, entry: &Entry) {
         let mut waker = None;
         let cancel = |locked: &mut Locked| {
