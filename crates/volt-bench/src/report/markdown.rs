@@ -94,7 +94,8 @@ fn push_table(out: &mut String, rows: &[&RowResult]) {
     }
 }
 
-/// `why` explains a loss in the row with this id; only where the record says that there is one.
+/// `why` explains a loss in the row with this id, where the record says that there is one; what is
+/// known of the peer in general does where it is silent.
 fn push_losses(out: &mut String, record: &Record, why: &dyn Fn(&str) -> &'static str) {
     *out += "\n## What Volt loses, and why\n\n";
     let mut lost = false;
@@ -103,14 +104,12 @@ fn push_losses(out: &mut String, record: &Record, why: &dyn Fn(&str) -> &'static
             continue;
         };
         lost = true;
-        let peer = match standing.other.note.as_str() {
-            "" => String::new(),
-            note => format!("{}: {note}", standing.other.name),
+        let note = standing.other.note.as_str();
+        let why = match why(&row.id) {
+            "" if note.is_empty() => "not explained yet".to_owned(),
+            "" => format!("{}: {note}", standing.other.name),
+            reason => reason.to_owned(),
         };
-        let reasons: Vec<&str> =
-            [why(&row.id), peer.as_str()].into_iter().filter(|text| !text.is_empty()).collect();
-        let why =
-            if reasons.is_empty() { "not explained yet".to_owned() } else { reasons.join("; ") };
         *out += &format!(
             "* {} against {}: {} times its value. {}.\n",
             escape(&row.title),
@@ -253,6 +252,22 @@ fn newest(directory: &Path) -> Result<(std::path::PathBuf, Record), String> {
 mod tests {
     use super::*;
     use crate::record::tests::example;
+
+    #[test]
+    fn the_reason_of_a_row_goes_before_what_is_known_of_the_peer() {
+        let losses = |why: &'static str, note: &str| {
+            let mut record = example();
+            for contender in record.rows.iter_mut().flat_map(|row| &mut row.contenders) {
+                contender.note = note.into();
+            }
+            let mut out = String::new();
+            push_losses(&mut out, &record, &|_| why);
+            out
+        };
+        assert!(losses("it queues", "it barges").contains("value. it queues.\n"));
+        assert!(losses("", "it barges").contains("value. async-lock: it barges.\n"));
+        assert!(losses("", "").contains("value. not explained yet.\n"));
+    }
 
     #[test]
     fn only_the_part_between_the_markers_changes() {
