@@ -20,6 +20,13 @@ pub(crate) fn rows() -> Vec<Row> {
         Row::new("contended/mutex_4", "Mutex, 4 tasks")
             .headline()
             .detail()
+            .why(
+                "strictly first in, first out: once a task has queued, each release hands the lock to the oldest \
+                 waiter, and the next attempt of the releaser queues behind the others. So nearly every operation is \
+                 a place in the queue, a wake-up and a poll (940 polls in 1,000 operations, all on one worker), where \
+                 an operation takes 14 ns as long as nobody has queued. async-lock lets the releaser pass its queue, \
+                 and stays at what its lock costs on one thread",
+            )
             .volt("volt", compete::<on_volt::Multi, MutexOf4<volt_sync::Mutex<u64>>>)
             .volt("volt on tokio", compete::<Tokio, MutexOf4<volt_sync::Mutex<u64>>>)
             .peer("tokio", compete::<Tokio, MutexOf4<tokio::sync::Mutex<u64>>>)
