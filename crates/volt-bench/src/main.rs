@@ -15,6 +15,7 @@
 )]
 
 mod alloc;
+mod bare;
 mod bench;
 mod child;
 mod cli;

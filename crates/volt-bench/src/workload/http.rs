@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::{Request, Response};
 
+use crate::bare;
 use crate::bench::Bench;
 use crate::kind::Http;
 use crate::on_tokio;
@@ -25,6 +26,8 @@ pub(crate) fn rows() -> Vec<Row> {
             .volt("volt", serve::<on_volt::Multi, 64>)
             .peer("tokio", serve::<on_tokio::Multi, 64>)
             .peer("async-io", serve::<smol::Multi, 64>)
+            .floor("hyper on epoll", serve_bare::<1, 64>)
+            .floor("hyper on 2 epolls", serve_bare::<2, 64>)
             .floor("raw epoll", load::floor::<64>)
             .but("one thread, fixed bytes, no HTTP library"),
         Row::new("http/hello_1", "hello over one kept-alive connection (per request)")
@@ -35,6 +38,7 @@ pub(crate) fn rows() -> Vec<Row> {
             .volt("volt", serve::<on_volt::Multi, 1>)
             .peer("tokio", serve::<on_tokio::Multi, 1>)
             .peer("async-io", serve::<smol::Multi, 1>)
+            .floor("hyper on epoll", serve_bare::<1, 1>)
             .floor("raw epoll", load::floor::<1>)
             .but("one thread, fixed bytes, no HTTP library"),
     ];
@@ -42,9 +46,15 @@ pub(crate) fn rows() -> Vec<Row> {
         rows.push(
             Row::new("http/hello_wrk", "hello under wrk -t1 -c64 (per request)")
                 .long()
+                .why(
+                    "hyper on an epoll loop of its own, with one thread and no runtime, is the limit, and hardly further ahead \
+                     of Tokio than 1.15; wrk takes a processor, so a second thread of that loop makes it slower than both",
+                )
                 .volt("volt", serve_wrk::<on_volt::Multi>)
                 .peer("tokio", serve_wrk::<on_tokio::Multi>)
-                .peer("async-io", serve_wrk::<smol::Multi>),
+                .peer("async-io", serve_wrk::<smol::Multi>)
+                .floor("hyper on epoll", serve_wrk_bare::<1>)
+                .floor("hyper on 2 epolls", serve_wrk_bare::<2>),
         );
     }
     rows
@@ -57,17 +67,19 @@ fn start<R: Http>() -> (R, SocketAddr) {
     R::detach(runtime.spawn_outside(async move {
         loop {
             let io = R::io(R::accept(&mut listener).await);
-            R::detach(R::spawn(async move {
-                let service = hyper::service::service_fn(hello);
-                let connection =
-                    hyper::server::conn::http1::Builder::new().serve_connection(io, service);
-                // A generator that closes its connections in the middle of a response is no
-                // failure; that responses are right is checked by ours.
-                drop(connection.await);
-            }));
+            R::detach(R::spawn(connection(io)));
         }
     }));
     (runtime, address)
+}
+
+/// Answers the requests of one connection.
+///
+/// A generator that closes its connections in the middle of a response is no failure; that responses
+/// are right is checked by ours.
+async fn connection(io: impl hyper::rt::Read + hyper::rt::Write + Unpin) {
+    let service = hyper::service::service_fn(hello);
+    drop(hyper::server::conn::http1::Builder::new().serve_connection(io, service).await);
 }
 
 fn wrk_is_here() -> bool {
@@ -75,12 +87,24 @@ fn wrk_is_here() -> bool {
     std::env::split_paths(&path).any(|directory| directory.join("wrk").is_file())
 }
 
-/// Loads the server with a process of `wrk` for a second.
+/// Loads the server of a runtime with a process of `wrk` for a second.
 fn serve_wrk<R: Http>(b: &mut Bench) {
     if b.rehearsal() {
         return;
     }
     let (runtime, address) = start::<R>();
+    load_with_wrk(b, address);
+    std::mem::forget(runtime);
+}
+
+/// The same with no runtime.
+fn serve_wrk_bare<const THREADS: usize>(b: &mut Bench) {
+    if !b.rehearsal() {
+        load_with_wrk(b, bare::serve(THREADS, connection));
+    }
+}
+
+fn load_with_wrk(b: &mut Bench, address: SocketAddr) {
     let output = std::process::Command::new("wrk")
         .args(["-t1", "-c64", "-d1s", &format!("http://{address}/hello")])
         .output()
@@ -93,7 +117,6 @@ fn serve_wrk<R: Http>(b: &mut Bench) {
     let rate = rate.unwrap_or_else(|| panic!("wrk tells no rate: {text}"));
     b.value(1e9 / rate);
     b.extra("requests_per_second", rate);
-    std::mem::forget(runtime);
 }
 
 /// What every server answers.
@@ -107,6 +130,12 @@ fn serve<R: Http, const CONNECTIONS: usize>(b: &mut Bench) {
     drop(load);
     // Ends with the process: its tasks still wait for connections.
     std::mem::forget(runtime);
+}
+
+/// The same with no runtime.
+fn serve_bare<const THREADS: usize, const CONNECTIONS: usize>(b: &mut Bench) {
+    let mut load = load::Load::connect(bare::serve(THREADS, connection), CONNECTIONS);
+    b.iter_ops(CONNECTIONS as u64, |n| load.run(n));
 }
 
 /// The handler of every runtime.
