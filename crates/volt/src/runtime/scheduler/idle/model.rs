@@ -127,42 +127,62 @@ fn a_push_during_a_search_is_found() {
     });
 }
 
+/// Member 0 gets up by itself, while member 1 is parked and somebody else claims one of them.
+fn getting_up(claim: fn(&Idle) -> Option<usize>, parks_before: bool) {
+    let world = World::new(2, 0);
+    if parks_before {
+        let _ = world.idle.park(0, false, false);
+    }
+    let _ = world.idle.park(1, false, true);
+    let claimer = thread::spawn({
+        let world = world.clone();
+        move || {
+            if let Some(index) = claim(&world.idle) {
+                world.parks[index].unpark(CLAIMED);
+            }
+        }
+    });
+    if !parks_before {
+        let _ = world.idle.park(0, false, true);
+    }
+    let mut claimed = false;
+    loop {
+        match world.idle.unpark_self(0, false) {
+            SelfUnpark::Up => break,
+            SelfUnpark::Claimed => {
+                while world.parks[0].sleep(None) == 0 {}
+                claimed = true;
+                break;
+            }
+            SelfUnpark::Busy if world.parks[0].take() == CLAIMED => {
+                claimed = true;
+                break;
+            }
+            SelfUnpark::Busy => thread::yield_now(),
+        }
+    }
+    claimer.join().unwrap();
+    let other = world.parks[1].take() == CLAIMED;
+    let summary = world.idle.load();
+    assert_eq!(summary.searching(), usize::from(claimed) + usize::from(other));
+    assert_eq!(summary.parked(), usize::from(!other));
+    assert_eq!(world.idle.is_parked(1), !other);
+    assert!(!world.idle.is_parked(0));
+}
+
 /// Finding P2: a member that gets up by itself while it is claimed, and while another one's claim
 /// is under way, leaves the counts right.
 #[test]
 fn getting_up_against_claims() {
-    loom::model(|| {
-        let world = World::new(2, 0);
-        let _ = world.idle.park(1, false, true);
-        let claimer = thread::spawn({
-            let world = world.clone();
-            move || world.notify()
-        });
-        let _ = world.idle.park(0, false, true);
-        let mut claimed = false;
-        loop {
-            match world.idle.unpark_self(0, false) {
-                SelfUnpark::Up => break,
-                SelfUnpark::Claimed => {
-                    while world.parks[0].sleep(None) == 0 {}
-                    claimed = true;
-                    break;
-                }
-                SelfUnpark::Busy if world.parks[0].take() == CLAIMED => {
-                    claimed = true;
-                    break;
-                }
-                SelfUnpark::Busy => thread::yield_now(),
-            }
-        }
-        claimer.join().unwrap();
-        let other = world.parks[1].take() == CLAIMED;
-        let summary = world.idle.load();
-        assert_eq!(summary.searching(), usize::from(claimed) + usize::from(other));
-        assert_eq!(summary.parked(), usize::from(!other));
-        assert_eq!(world.idle.is_parked(1), !other);
-        assert!(!world.idle.is_parked(0));
-    });
+    loom::model(|| getting_up(Idle::notify, false));
+}
+
+/// The same with a claim of the watcher, which is the other member, or the one that gets up.
+#[test]
+fn getting_up_against_claims_of_the_watcher() {
+    for parks_before in [false, true] {
+        loom::model(move || getting_up(Idle::claim_watcher, parks_before));
+    }
 }
 
 /// A claim is for whichever member has its bit set: also for one that parked after the ticket was
