@@ -96,6 +96,13 @@ pub struct VoltTimer;
 
 impl VoltTimer {
     /// The timer; it has no state.
+    ///
+    /// ```
+    /// use hyper::rt::Timer;
+    ///
+    /// let timer = volt::hyper::VoltTimer::new();
+    /// volt::run(async move { timer.sleep(std::time::Duration::from_millis(1)).await });
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self
@@ -167,6 +174,15 @@ pub struct VoltIo<T>(T);
 
 impl<T> VoltIo<T> {
     /// Wraps `inner`.
+    ///
+    /// ```
+    /// use volt::hyper::VoltIo;
+    ///
+    /// let (near, _far) = volt::io::duplex(64);
+    /// let io = VoltIo::new(near);
+    /// fn hyper_takes(_: impl hyper::rt::Read + hyper::rt::Write) {}
+    /// hyper_takes(io);
+    /// ```
     pub const fn new(inner: T) -> Self {
         Self(inner)
     }

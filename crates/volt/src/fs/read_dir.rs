@@ -41,6 +41,20 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 }
 
 /// Made by [`read_dir`]. The order of the entries is the file system's.
+///
+/// Entries are read ahead on the blocking pool, some at a time.
+///
+/// ```
+/// volt::run(async {
+///     let directory = tempfile::tempdir()?;
+///     std::fs::write(directory.path().join("file"), "")?;
+///     let mut entries: volt::fs::ReadDir = volt::fs::read_dir(directory.path()).await?;
+///     assert_eq!(entries.next_entry().await?.unwrap().file_name(), "file");
+///     assert!(entries.next_entry().await?.is_none());
+///     std::io::Result::Ok(())
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct ReadDir(State);
 
@@ -143,6 +157,19 @@ impl ReadDir {
 }
 
 /// An entry of a directory.
+///
+/// ```
+/// volt::run(async {
+///     let directory = tempfile::tempdir()?;
+///     std::fs::write(directory.path().join("file"), "hello")?;
+///     let mut entries = volt::fs::read_dir(directory.path()).await?;
+///     let entry: volt::fs::DirEntry = entries.next_entry().await?.unwrap();
+///     assert_eq!(entry.path(), directory.path().join("file"));
+///     assert_eq!(entry.metadata().await?.len(), 5);
+///     std::io::Result::Ok(())
+/// })
+/// .unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct DirEntry {
     entry: Arc<std::fs::DirEntry>,

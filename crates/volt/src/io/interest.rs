@@ -63,6 +63,10 @@ impl Interest {
     /// ```
     pub const WRITABLE: Self = Self(WRITABLE);
     /// Out-of-band data (Linux).
+    ///
+    /// ```
+    /// assert!(volt::io::Interest::PRIORITY.is_priority());
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Self = Self(PRIORITY);
     /// An error on the source. Always registered with the operating system, so it is only a filter.
@@ -192,6 +196,10 @@ impl Ready {
     /// ```
     pub const WRITE_CLOSED: Self = Self(WRITE_CLOSED);
     /// Out-of-band data (Linux).
+    ///
+    /// ```
+    /// assert!(volt::io::Ready::PRIORITY.is_priority());
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Self = Self(PRIORITY);
     /// The source has an error to report.

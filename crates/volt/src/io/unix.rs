@@ -61,7 +61,16 @@ pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
 /// A descriptor that could not be registered, and why.
 ///
 /// # Examples
-/// See [`AsyncFd::try_new`].
+/// ```
+/// # volt::run(async {
+/// use volt::io::unix::AsyncFd;
+/// let error = AsyncFd::try_new(tempfile::tempfile()?).unwrap_err();
+/// let (file, cause) = error.into_parts();
+/// assert!(file.metadata()?.is_file());
+/// assert_eq!(cause.kind(), std::io::ErrorKind::PermissionDenied);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub struct AsyncFdRegisterError<T> {
     inner: T,
     cause: io::Error,

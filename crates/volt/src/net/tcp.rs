@@ -11,12 +11,104 @@ pub use self::stream::TcpStream;
 use super::split;
 
 /// The borrowed reading half of a [`TcpStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncReadExt;
+/// use volt::net::tcp::ReadHalf;
+/// use volt::net::{TcpListener, TcpStream};
+///
+/// async fn first(mut reader: ReadHalf<'_>) -> std::io::Result<u8> {
+///     reader.read_u8().await
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let mut client = TcpStream::connect(listener.local_addr()?).await?;
+/// let (server, _) = listener.accept().await?;
+/// server.try_write(&[7])?;
+/// assert_eq!(first(client.split().0).await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type ReadHalf<'a> = split::ReadHalf<'a, TcpStream>;
 /// The borrowed writing half of a [`TcpStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// use volt::net::tcp::WriteHalf;
+/// use volt::net::{TcpListener, TcpStream};
+///
+/// async fn greet(mut writer: WriteHalf<'_>) -> std::io::Result<()> {
+///     writer.write_u8(7).await
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let mut client = TcpStream::connect(listener.local_addr()?).await?;
+/// let (mut server, _) = listener.accept().await?;
+/// greet(client.split().1).await?;
+/// assert_eq!(server.read_u8().await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type WriteHalf<'a> = split::WriteHalf<'a, TcpStream>;
 /// The owned reading half of a [`TcpStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncReadExt;
+/// use volt::net::tcp::OwnedReadHalf;
+/// use volt::net::{TcpListener, TcpStream};
+///
+/// async fn first(mut reader: OwnedReadHalf) -> std::io::Result<u8> {
+///     reader.read_u8().await
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let client = TcpStream::connect(listener.local_addr()?).await?;
+/// let (server, _) = listener.accept().await?;
+/// server.try_write(&[7])?;
+/// let (reader, _writer) = client.into_split();
+/// assert_eq!(volt::spawn(first(reader)).await.unwrap()?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type OwnedReadHalf = split::OwnedReadHalf<TcpStream>;
 /// The owned writing half of a [`TcpStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// use volt::net::tcp::OwnedWriteHalf;
+/// use volt::net::{TcpListener, TcpStream};
+///
+/// async fn greet(mut writer: OwnedWriteHalf) -> std::io::Result<()> {
+///     writer.write_u8(7).await
+/// }
+///
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let client = TcpStream::connect(listener.local_addr()?).await?;
+/// let (mut server, _) = listener.accept().await?;
+/// let (_reader, writer) = client.into_split();
+/// volt::spawn(greet(writer)).await.unwrap()?;
+/// assert_eq!(server.read_u8().await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type OwnedWriteHalf = split::OwnedWriteHalf<TcpStream>;
 /// The error of [`OwnedReadHalf::reunite`](split::OwnedReadHalf::reunite).
+///
+/// ```
+/// # volt::run(async {
+/// use volt::net::tcp::ReuniteError;
+/// use volt::net::{TcpListener, TcpStream};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0").await?;
+/// let (one, _) = TcpStream::connect(listener.local_addr()?).await?.into_split();
+/// let (_, other) = TcpStream::connect(listener.local_addr()?).await?.into_split();
+/// let error: ReuniteError = one.reunite(other).unwrap_err();
+/// assert_ne!(error.0.local_addr()?, error.1.local_addr()?, "halves of two streams");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type ReuniteError = split::ReuniteError<TcpStream>;

@@ -19,14 +19,93 @@ pub use std::os::unix::net::SocketAddr;
 use super::split;
 
 /// The borrowed reading half of a [`UnixStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncReadExt;
+/// use volt::net::unix::ReadHalf;
+///
+/// async fn first(mut reader: ReadHalf<'_>) -> std::io::Result<u8> {
+///     reader.read_u8().await
+/// }
+///
+/// let (mut a, b) = volt::net::UnixStream::pair()?;
+/// b.try_write(&[7])?;
+/// assert_eq!(first(a.split().0).await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type ReadHalf<'a> = split::ReadHalf<'a, UnixStream>;
 /// The borrowed writing half of a [`UnixStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// use volt::net::unix::WriteHalf;
+///
+/// async fn greet(mut writer: WriteHalf<'_>) -> std::io::Result<()> {
+///     writer.write_u8(7).await
+/// }
+///
+/// let (mut a, mut b) = volt::net::UnixStream::pair()?;
+/// greet(a.split().1).await?;
+/// assert_eq!(b.read_u8().await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type WriteHalf<'a> = split::WriteHalf<'a, UnixStream>;
 /// The owned reading half of a [`UnixStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncReadExt;
+/// use volt::net::unix::OwnedReadHalf;
+///
+/// async fn first(mut reader: OwnedReadHalf) -> std::io::Result<u8> {
+///     reader.read_u8().await
+/// }
+///
+/// let (a, b) = volt::net::UnixStream::pair()?;
+/// b.try_write(&[7])?;
+/// let (reader, _writer) = a.into_split();
+/// assert_eq!(volt::spawn(first(reader)).await.unwrap()?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type OwnedReadHalf = split::OwnedReadHalf<UnixStream>;
 /// The owned writing half of a [`UnixStream`].
+///
+/// ```
+/// # volt::run(async {
+/// use volt::io::{AsyncReadExt, AsyncWriteExt};
+/// use volt::net::unix::OwnedWriteHalf;
+///
+/// async fn greet(mut writer: OwnedWriteHalf) -> std::io::Result<()> {
+///     writer.write_u8(7).await
+/// }
+///
+/// let (a, mut b) = volt::net::UnixStream::pair()?;
+/// let (_reader, writer) = a.into_split();
+/// volt::spawn(greet(writer)).await.unwrap()?;
+/// assert_eq!(b.read_u8().await?, 7);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type OwnedWriteHalf = split::OwnedWriteHalf<UnixStream>;
 /// The error of [`OwnedReadHalf::reunite`](split::OwnedReadHalf::reunite).
+///
+/// ```
+/// # volt::run(async {
+/// use volt::net::UnixStream;
+/// use volt::net::unix::ReuniteError;
+///
+/// let ((a, _x), (b, _y)) = (UnixStream::pair()?, UnixStream::pair()?);
+/// let ((reader, _), (_, writer)) = (a.into_split(), b.into_split());
+/// let error: ReuniteError = reader.reunite(writer).unwrap_err();
+/// assert!(error.0.reunite(error.1).is_err(), "still halves of two streams");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub type ReuniteError = split::ReuniteError<UnixStream>;
 
 /// The flags of an open descriptor (`F_GETFL`).

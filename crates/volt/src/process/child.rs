@@ -15,6 +15,17 @@ use crate::runtime::Handle;
 /// A child process. Made by [`Command::spawn`](super::Command::spawn).
 ///
 /// See the [module](super#dropping) for what dropping it does.
+///
+/// ```
+/// volt::run(async {
+///     let mut child = volt::process::Command::new("true").spawn()?;
+///     assert!(child.id().is_some());
+///     assert!(child.wait().await?.success());
+///     assert_eq!(child.id(), None, "the system may use it again");
+///     std::io::Result::Ok(())
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Child {
     state: State,

@@ -15,18 +15,64 @@ use crate::net::unix::pipe;
 ///
 /// Dropping it, or [shutting it down](crate::io::AsyncWriteExt::shutdown), is the child's end of
 /// file.
+///
+/// ```
+/// use std::process::Stdio;
+/// use volt::io::AsyncWriteExt;
+///
+/// volt::run(async {
+///     let mut command = volt::process::Command::new("cat");
+///     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+///     let mut stdin = child.stdin.take().unwrap();
+///     stdin.write_all(b"hello").await?;
+///     drop(stdin);
+///     assert_eq!(child.wait_with_output().await?.stdout, b"hello");
+///     std::io::Result::Ok(())
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct ChildStdin {
     pipe: Option<pipe::Sender>,
 }
 
 /// The child's standard output.
+///
+/// ```
+/// use std::process::Stdio;
+/// use volt::io::AsyncReadExt;
+///
+/// volt::run(async {
+///     let mut command = volt::process::Command::new("echo");
+///     let mut child = command.arg("hello").stdout(Stdio::piped()).spawn()?;
+///     let mut text = String::new();
+///     child.stdout.take().unwrap().read_to_string(&mut text).await?;
+///     assert_eq!(text, "hello\n");
+///     child.wait().await.map(drop)
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct ChildStdout {
     pipe: pipe::Receiver,
 }
 
 /// The child's standard error.
+///
+/// ```
+/// use std::process::Stdio;
+/// use volt::io::AsyncReadExt;
+///
+/// volt::run(async {
+///     let mut command = volt::process::Command::new("sh");
+///     let mut child = command.args(["-c", "echo oh no >&2"]).stderr(Stdio::piped()).spawn()?;
+///     let mut text = String::new();
+///     child.stderr.take().unwrap().read_to_string(&mut text).await?;
+///     assert_eq!(text, "oh no\n");
+///     child.wait().await.map(drop)
+/// })
+/// .unwrap();
+/// ```
 #[derive(Debug)]
 pub struct ChildStderr {
     pipe: pipe::Receiver,
@@ -34,6 +80,21 @@ pub struct ChildStderr {
 
 impl ChildStdin {
     /// Takes over a pipe made by `std::process`.
+    ///
+    /// ```
+    /// use std::process::{Command, Stdio};
+    /// use volt::io::AsyncWriteExt;
+    ///
+    /// volt::run(async {
+    ///     let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    ///     let mut stdin = volt::process::ChildStdin::from_std(child.stdin.take().unwrap())?;
+    ///     stdin.write_all(b"hello").await?;
+    ///     stdin.shutdown().await?;
+    ///     assert_eq!(child.wait_with_output()?.stdout, b"hello");
+    ///     std::io::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// If it cannot be registered.
@@ -47,6 +108,21 @@ impl ChildStdin {
     }
 
     /// Gives the descriptor up, set to blocking.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use std::process::Stdio;
+    ///
+    /// volt::run(async {
+    ///     let mut command = volt::process::Command::new("cat");
+    ///     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    ///     let fd = child.stdin.take().unwrap().into_owned_fd()?;
+    ///     std::fs::File::from(fd).write_all(b"hello")?;
+    ///     assert_eq!(child.wait_with_output().await?.stdout, b"hello");
+    ///     std::io::Result::Ok(())
+    /// })
+    /// .unwrap();
+    /// ```
     ///
     /// # Errors
     /// If it was shut down, or cannot be taken out of the runtime.
@@ -99,6 +175,26 @@ macro_rules! output {
         impl $name {
             /// Takes over a pipe made by `std::process`.
             ///
+            /// ```
+            /// use std::process::{Command, Stdio};
+            /// use volt::io::AsyncReadExt;
+            ///
+            /// volt::run(async {
+            ///     let script = "echo out; echo err >&2";
+            ///     let mut command = Command::new("sh");
+            ///     let mut child =
+            ///         command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+            ///     let mut stdout = volt::process::ChildStdout::from_std(child.stdout.take().unwrap())?;
+            ///     let mut stderr = volt::process::ChildStderr::from_std(child.stderr.take().unwrap())?;
+            ///     let mut text = String::new();
+            ///     stdout.read_to_string(&mut text).await?;
+            ///     stderr.read_to_string(&mut text).await?;
+            ///     assert_eq!(text, "out\nerr\n");
+            ///     child.wait().map(drop)
+            /// })
+            /// .unwrap();
+            /// ```
+            ///
             /// # Errors
             /// If it cannot be registered.
             ///
@@ -112,6 +208,21 @@ macro_rules! output {
             }
 
             /// Gives the descriptor up, set to blocking.
+            ///
+            /// ```
+            /// use std::process::Stdio;
+            ///
+            /// volt::run(async {
+            ///     // The output of one child is the input of another.
+            ///     let mut echo = volt::process::Command::new("echo");
+            ///     let mut first = echo.arg("hello").stdout(Stdio::piped()).spawn()?;
+            ///     let fd = first.stdout.take().unwrap().into_owned_fd()?;
+            ///     let second = volt::process::Command::new("cat").stdin(fd).output().await?;
+            ///     assert_eq!(second.stdout, b"hello\n");
+            ///     first.wait().await.map(drop)
+            /// })
+            /// .unwrap();
+            /// ```
             ///
             /// # Errors
             /// If it cannot be taken out of the runtime.

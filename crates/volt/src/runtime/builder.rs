@@ -41,12 +41,26 @@ impl Builder {
 
     /// A runtime with worker threads: one for each processor, unless
     /// [`worker_threads`](Self::worker_threads) says otherwise.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
+    /// assert_eq!(runtime.metrics().num_workers(), 2);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn new_multi_thread() -> Self {
         Self::new(RuntimeFlavor::MultiThread)
     }
 
     /// A runtime without threads: the thread in `block_on` runs the tasks, in the order in which
     /// they became runnable.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let here = std::thread::current().id();
+    /// let task = runtime.spawn(async { std::thread::current().id() });
+    /// assert_eq!(runtime.block_on(task).unwrap(), here);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn new_current_thread() -> Self {
         Self::new(RuntimeFlavor::CurrentThread)
     }
@@ -54,6 +68,12 @@ impl Builder {
     /// Sets the number of worker threads. Without it, the environment variable
     /// `VOLT_WORKER_THREADS` or the number of processors decides. No effect on a current-thread
     /// runtime.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread().worker_threads(3).build()?;
+    /// assert_eq!(runtime.metrics().num_workers(), 3);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If `workers` is 0.
@@ -66,6 +86,19 @@ impl Builder {
 
     /// Limits the threads of `spawn_blocking`; 512 if not called.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(1)
+    ///     .max_blocking_threads(2)
+    ///     .build()?;
+    /// let closures: Vec<_> = (0..10).map(|i| runtime.spawn_blocking(move || i)).collect();
+    /// for (i, closure) in closures.into_iter().enumerate() {
+    ///     assert_eq!(runtime.block_on(closure).unwrap(), i);
+    /// }
+    /// assert!(runtime.metrics().num_blocking_threads() <= 2);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If `threads` is 0.
     #[track_caller]
@@ -76,18 +109,50 @@ impl Builder {
     }
 
     /// How long an idle thread of `spawn_blocking` waits for more work; 10 s if not called.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .thread_keep_alive(Duration::from_millis(1))
+    ///     .build()?;
+    /// runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    /// while runtime.metrics().num_blocking_threads() > 0 {
+    ///     std::thread::sleep(Duration::from_millis(1));
+    /// }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.config.thread_keep_alive = duration;
         self
     }
 
     /// Names the threads; "volt-worker" if not called.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().thread_name("mine").build()?;
+    /// let name = runtime.spawn_blocking(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(runtime.block_on(name).unwrap().as_deref(), Some("mine"));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name_fn(move || name.clone())
     }
 
     /// Names each thread by a call of `f`.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// static NUMBER: AtomicU32 = AtomicU32::new(0);
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .thread_name_fn(|| format!("mine-{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// let name = runtime.spawn_blocking(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(runtime.block_on(name).unwrap().as_deref(), Some("mine-0"));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
@@ -97,30 +162,108 @@ impl Builder {
     }
 
     /// Sets the size of the threads' stacks, in bytes; the platform's default if not called.
+    ///
+    /// ```
+    /// let runtime =
+    ///     volt::runtime::Builder::new_current_thread().thread_stack_size(16 << 20).build()?;
+    /// // More than the 2 MiB that threads have by default.
+    /// let closure = runtime.spawn_blocking(|| std::hint::black_box([1_u8; 3 << 20])[0]);
+    /// assert_eq!(runtime.block_on(closure).unwrap(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
         self.config.thread_stack_size = Some(bytes);
         self
     }
 
     /// Called by each thread of the runtime when it starts.
+    ///
+    /// A panic in it is contained: the thread goes on.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    ///
+    /// static THREADS: AtomicI32 = AtomicI32::new(0);
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .on_thread_start(|| drop(THREADS.fetch_add(1, Ordering::Relaxed)))
+    ///     .on_thread_stop(|| drop(THREADS.fetch_sub(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// let counted = runtime.spawn_blocking(|| THREADS.load(Ordering::Relaxed));
+    /// assert!(runtime.block_on(counted).unwrap() >= 1);
+    /// drop(runtime);
+    /// assert_eq!(THREADS.load(Ordering::Relaxed), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn on_thread_start(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
         self.config.on_thread_start = Some(StdArc::new(f));
         self
     }
 
     /// Called by each thread of the runtime when it ends.
+    ///
+    /// A panic in it is contained. The runtime's drop waits for it.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// static STOPPED: AtomicU32 = AtomicU32::new(0);
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .on_thread_stop(|| drop(STOPPED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// drop(runtime);
+    /// assert_eq!(STOPPED.load(Ordering::Relaxed), 2);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn on_thread_stop(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
         self.config.on_thread_stop = Some(StdArc::new(f));
         self
     }
 
     /// Called by a thread before it sleeps for lack of tasks.
+    ///
+    /// A panic in it is contained.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// static PARKED: AtomicU32 = AtomicU32::new(0);
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(1)
+    ///     .on_thread_park(|| drop(PARKED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// // The worker has nothing to do.
+    /// while PARKED.load(Ordering::Relaxed) == 0 {
+    ///     std::thread::yield_now();
+    /// }
+    /// # drop(runtime);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn on_thread_park(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
         self.config.on_thread_park = Some(StdArc::new(f));
         self
     }
 
     /// Called by a thread after it slept.
+    ///
+    /// A panic in it is contained.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// static PARKED: AtomicU32 = AtomicU32::new(0);
+    /// static UNPARKED: AtomicU32 = AtomicU32::new(0);
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .on_thread_park(|| drop(PARKED.fetch_add(1, Ordering::Relaxed)))
+    ///     .on_thread_unpark(|| drop(UNPARKED.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// // Nobody sleeps any more when the workers have ended.
+    /// drop(runtime);
+    /// assert_eq!(UNPARKED.load(Ordering::Relaxed), PARKED.load(Ordering::Relaxed));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn on_thread_unpark(&mut self, f: impl Fn() + Send + Sync + 'static) -> &mut Self {
         self.config.on_thread_unpark = Some(StdArc::new(f));
         self
@@ -129,6 +272,21 @@ impl Builder {
     /// Looks at the global queue every `polls` polls. If not called, the interval adapts to the
     /// time that polls take: one round of the worker's own tasks, from about 10 us to 250 us, and from
     /// 1 to 255 polls.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(1)
+    ///     .global_queue_interval(31)
+    ///     .build()?;
+    /// // A task that is always ready does not starve one that comes from outside.
+    /// drop(runtime.spawn(async {
+    ///     loop {
+    ///         volt::task::yield_now().await;
+    ///     }
+    /// }));
+    /// assert_eq!(runtime.block_on(async { runtime.spawn(async { 1 }).await.unwrap() }), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -141,6 +299,20 @@ impl Builder {
 
     /// Looks at timers and sockets after `polls` polls at the latest, if no idle thread does; 128 if
     /// not called. Among polls that take long it looks sooner, after about 250 us.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread().event_interval(8).build()?;
+    /// // A timer fires although there is always a task to run.
+    /// drop(runtime.spawn(async {
+    ///     loop {
+    ///         volt::task::yield_now().await;
+    ///     }
+    /// }));
+    /// runtime.block_on(async { volt::time::sleep(Duration::from_millis(1)).await });
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If `polls` is 0.
@@ -158,6 +330,17 @@ impl Builder {
     /// by samples, and the clock is not read for it. Futures of a `LocalSet` are part of the poll
     /// of the set.
     ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(1))
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// assert_eq!(runtime.metrics().slow_polls_count(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Cost
     /// In a runtime that reports: two looks at the clock and an uncontended lock for each poll, and
     /// an entry in a table for each task while it lives. In others nothing.
@@ -169,6 +352,19 @@ impl Builder {
     /// Calls `f` after each poll that took longer than the
     /// [threshold](Self::slow_poll_threshold), 1 ms if there is none. It is called by the thread
     /// that polled, and holds it up; a panic in it is contained.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (reports, reported) = mpsc::channel();
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .on_slow_poll(move |poll| reports.send(poll.duration()).unwrap())
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// assert!(reported.recv().unwrap() >= Duration::from_millis(2));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn on_slow_poll(&mut self, f: impl Fn(&SlowPoll) + Send + Sync + 'static) -> &mut Self {
         self.config.slow_poll_threshold.get_or_insert(DEFAULT_THRESHOLD);
         self.config.on_slow_poll = Some(StdArc::new(f));
@@ -176,6 +372,12 @@ impl Builder {
     }
 
     /// Seeds the scheduler's random choices.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread().worker_threads(2).rng_seed(7).build()?;
+    /// assert_eq!(runtime.block_on(async { 1 }), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[cfg(feature = "test-util")]
     pub fn rng_seed(&mut self, seed: u64) -> &mut Self {
         self.config.seed = seed;
@@ -183,16 +385,34 @@ impl Builder {
     }
 
     /// Sockets. They are always there; the method is, too, so that programs need no change.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().enable_io().build()?;
+    /// runtime.block_on(volt::net::TcpListener::bind("127.0.0.1:0"))?;
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn enable_io(&mut self) -> &mut Self {
         self
     }
 
     /// Timers. They are always there.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// runtime.block_on(async { volt::time::sleep(std::time::Duration::from_millis(1)).await });
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn enable_time(&mut self) -> &mut Self {
         self
     }
 
     /// Sockets and timers. They are always there.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// assert_eq!(runtime.block_on(async { 1 }), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn enable_all(&mut self) -> &mut Self {
         self
     }
@@ -200,12 +420,33 @@ impl Builder {
     /// Starts with the clock stopped, for tests: see [`pause`](crate::time::pause).
     ///
     /// Only a current-thread runtime has a clock that can be stopped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread().start_paused(true).build()?;
+    /// runtime.block_on(async {
+    ///     let start = volt::time::Instant::now();
+    ///     volt::time::sleep(Duration::from_secs(3600)).await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(3600));
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn start_paused(&mut self, paused: bool) -> &mut Self {
         self.start_paused = paused;
         self
     }
 
     /// Makes the runtime, and starts its threads.
+    ///
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use volt::runtime::Builder;
+    ///
+    /// assert!(Builder::new_current_thread().build().is_ok());
+    /// let contradiction = Builder::new_multi_thread().start_paused(true).build();
+    /// assert_eq!(contradiction.unwrap_err().kind(), ErrorKind::InvalidInput);
+    /// ```
     ///
     /// # Errors
     /// If the operating system gives no thread or no descriptor: those that were started are

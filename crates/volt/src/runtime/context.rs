@@ -327,6 +327,15 @@ fn no_runtime(caller: &'static str) -> ! {
 /// Makes a runtime the current one until it is dropped. From `Runtime::enter` and `Handle::enter`.
 ///
 /// Guards are dropped in the reverse order of their making.
+///
+/// ```
+/// let runtime = volt::runtime::Runtime::new()?;
+/// let guard = runtime.enter();
+/// assert!(volt::runtime::Handle::try_current().is_ok());
+/// drop(guard);
+/// assert!(volt::runtime::Handle::try_current().is_err());
+/// # std::io::Result::Ok(())
+/// ```
 #[must_use = "the runtime is the current one only as long as the guard exists"]
 pub struct EnterGuard<'a> {
     /// Owned; kept for ever if the guard is forgotten.

@@ -17,12 +17,33 @@ use crate::task::{JoinHandle, trace};
 ///
 /// A handle does not keep the runtime from being shut down; tasks that are spawned after that are
 /// cancelled at once.
+///
+/// ```
+/// let runtime = volt::runtime::Runtime::new()?;
+/// let handle = runtime.handle().clone();
+/// let thread = std::thread::spawn(move || handle.spawn(async { 6 * 7 }));
+/// let task = thread.join().unwrap();
+/// assert_eq!(runtime.block_on(task).unwrap(), 42);
+///
+/// let handle = runtime.handle().clone();
+/// drop(runtime);
+/// assert!(handle.spawn(async {}).join().unwrap_err().is_cancelled());
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
 }
 
 /// The kind of a runtime.
+///
+/// ```
+/// use volt::runtime::{Handle, RuntimeFlavor};
+///
+/// volt::run(async {
+///     assert_eq!(Handle::current().runtime_flavor(), RuntimeFlavor::MultiThread);
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuntimeFlavor {
@@ -33,11 +54,20 @@ pub enum RuntimeFlavor {
 }
 
 /// There is no current runtime. From [`Handle::try_current`].
+///
+/// ```
+/// let error = volt::runtime::Handle::try_current().unwrap_err();
+/// assert!(error.to_string().starts_with("there is no Volt runtime"));
+/// ```
 #[derive(Debug)]
 pub struct TryCurrentError(());
 
 impl TryCurrentError {
     /// True if the thread is in no runtime.
+    ///
+    /// ```
+    /// assert!(volt::runtime::Handle::try_current().unwrap_err().is_missing_context());
+    /// ```
     #[allow(clippy::unused_self, reason = "as in Tokio, where there is another reason")]
     pub fn is_missing_context(&self) -> bool {
         true
@@ -77,6 +107,13 @@ impl Handle {
 
     /// As [`current`](Self::current).
     ///
+    /// ```
+    /// use volt::runtime::Handle;
+    ///
+    /// assert!(Handle::try_current().is_err());
+    /// volt::run(async { assert!(Handle::try_current().is_ok()) });
+    /// ```
+    ///
     /// # Errors
     /// Outside of a runtime.
     pub fn try_current() -> Result<Self, TryCurrentError> {
@@ -84,6 +121,13 @@ impl Handle {
     }
 
     /// Spawns a task. It runs even if nobody awaits the result.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let task = runtime.handle().spawn(async { 6 * 7 });
+    /// assert_eq!(runtime.block_on(task).unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -95,6 +139,13 @@ impl Handle {
     }
 
     /// Runs `closure` on a thread where it may block: as [`spawn_blocking`](super::spawn_blocking).
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let closure = runtime.handle().spawn_blocking(|| std::fs::exists("/").unwrap());
+    /// assert!(runtime.block_on(closure).unwrap());
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If no thread can be started, and there is none.
@@ -112,6 +163,14 @@ impl Handle {
     ///
     /// If the runtime is shut down meanwhile, the future goes on alone; its timers and sockets fail.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let handle = runtime.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.block_on(async { volt::spawn(async { 1 }).await }));
+    /// assert_eq!(thread.join().unwrap().unwrap(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If called where futures are polled, or if the future panics.
     #[inline]
@@ -121,11 +180,28 @@ impl Handle {
     }
 
     /// Makes this runtime the current one of the thread, until the guard is dropped.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let guard = runtime.handle().enter();
+    /// let task = volt::spawn(async { 1 });
+    /// drop(guard);
+    /// assert_eq!(runtime.block_on(task).unwrap(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard::new(self.shared.clone())
     }
 
     /// The kind of the runtime.
+    ///
+    /// ```
+    /// use volt::runtime::{Builder, RuntimeFlavor};
+    ///
+    /// let runtime = Builder::new_current_thread().build()?;
+    /// assert_eq!(runtime.handle().runtime_flavor(), RuntimeFlavor::CurrentThread);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn runtime_flavor(&self) -> RuntimeFlavor {
         if self.shared.is_current_thread() {
             RuntimeFlavor::CurrentThread
@@ -135,6 +211,14 @@ impl Handle {
     }
 
     /// Statistics.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let task = runtime.spawn(std::future::pending::<()>());
+    /// assert_eq!(runtime.handle().metrics().num_alive_tasks(), 1);
+    /// # drop(task);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn metrics(&self) -> RuntimeMetrics {
         RuntimeMetrics::new(self.shared.clone())
     }

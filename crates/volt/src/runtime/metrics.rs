@@ -95,66 +95,187 @@ impl RuntimeMetrics {
     }
 
     /// The number of worker threads; for a current-thread runtime 1: the thread in `block_on`.
+    ///
+    /// ```
+    /// use volt::runtime::Builder;
+    ///
+    /// let threads = Builder::new_multi_thread().worker_threads(3).build()?;
+    /// assert_eq!(threads.metrics().num_workers(), 3);
+    /// assert_eq!(Builder::new_current_thread().build()?.metrics().num_workers(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn num_workers(&self) -> usize {
         self.shared.workers.max(1)
     }
 
     /// Tasks that were spawned and have not completed.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async {});
+    /// assert_eq!(runtime.metrics().num_alive_tasks(), 1);
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(runtime.metrics().num_alive_tasks(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn num_alive_tasks(&self) -> usize {
         self.shared.alive_tasks()
     }
 
     /// Threads of `spawn_blocking`.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// assert_eq!(runtime.metrics().num_blocking_threads(), 0);
+    /// runtime.block_on(runtime.spawn_blocking(|| ())).unwrap();
+    /// assert_eq!(runtime.metrics().num_blocking_threads(), 1, "it waits for more");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn num_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().0
     }
 
     /// Threads of `spawn_blocking` that have nothing to do.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let metrics = runtime.metrics();
+    /// let idle = runtime.spawn_blocking(move || metrics.num_idle_blocking_threads());
+    /// assert_eq!(runtime.block_on(idle).unwrap(), 0, "the only one runs the closure");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn num_idle_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().1
     }
 
     /// Closures of `spawn_blocking` that wait for a thread.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let runtime =
+    ///     volt::runtime::Builder::new_current_thread().max_blocking_threads(1).build()?;
+    /// let ((started, wait_start), (end, wait_end)) = (channel(), channel::<()>());
+    /// let first = runtime.spawn_blocking(move || {
+    ///     started.send(()).unwrap();
+    ///     let _ = wait_end.recv();
+    /// });
+    /// wait_start.recv().unwrap();
+    /// let second = runtime.spawn_blocking(|| ());
+    /// assert_eq!(runtime.metrics().blocking_queue_depth(), 1);
+    /// drop(end);
+    /// runtime.block_on(async { (first.await, second.await).1.unwrap() });
+    /// assert_eq!(runtime.metrics().blocking_queue_depth(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn blocking_queue_depth(&self) -> usize {
         self.shared.blocking.metrics().2
     }
 
     /// Tasks in the queue for tasks that were woken or spawned by other threads.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async {});
+    /// assert_eq!(runtime.metrics().global_queue_depth(), 1);
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(runtime.metrics().global_queue_depth(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn global_queue_depth(&self) -> usize {
         self.shared.injector_len()
     }
 
     /// Tasks ever spawned.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async {
+    ///     for _ in 0..10 {
+    ///         volt::spawn(async {}).await.unwrap();
+    ///     }
+    /// });
+    /// assert_eq!(runtime.metrics().spawned_tasks_count(), 10);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn spawned_tasks_count(&self) -> u64 {
         self.shared.spawned_tasks()
     }
 
     /// Tasks that were spawned or woken by threads that are no members.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async { volt::spawn(async {}).await });
+    /// runtime.block_on(task).unwrap().unwrap();
+    /// assert_eq!(runtime.metrics().remote_schedule_count(), 1, "the outer one");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn remote_schedule_count(&self) -> u64 {
         self.shared.remote.get()
     }
 
-    /// Polls ever done, of tasks and of the futures of `block_on`.
+    /// Polls ever done, of tasks and of the futures of `block_on`; but not the first poll in a
+    /// `block_on`, since its thread joins the runtime only if it has to wait.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(volt::task::yield_now());
+    /// runtime.block_on(task).unwrap();
+    /// assert!(runtime.metrics().polls_count() >= 2, "two of the task");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn polls_count(&self) -> u64 {
         self.shared.all_slots().map(|slot| slot.polls()).fold(0, u64::wrapping_add)
     }
 
     /// Tasks taken from other members' queues.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+    /// assert_eq!(runtime.metrics().stolen_tasks_count(), 0, "there is one member only");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn stolen_tasks_count(&self) -> u64 {
         self.sum(|slot| &slot.stolen)
     }
 
     /// How often members went to sleep.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::time::sleep(std::time::Duration::from_millis(1)).await });
+    /// assert!(runtime.metrics().parks_count() >= 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn parks_count(&self) -> u64 {
         self.sum(|slot| &slot.parks)
     }
 
-    /// Polls of the task that was made runnable last.
+    /// Polls of the task that was made runnable last, before older ones. None on a current-thread
+    /// runtime.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async { volt::spawn(async {}).await });
+    /// runtime.block_on(task).unwrap().unwrap();
+    /// assert_eq!(runtime.metrics().lifo_hits_count(), 0, "it runs them in order");
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn lifo_hits_count(&self) -> u64 {
         self.sum(|slot| &slot.lifo_hits)
     }
 
     /// Batches taken from the global queue.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async {});
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(runtime.metrics().batch_fetches_count(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn batch_fetches_count(&self) -> u64 {
         self.sum(|slot| &slot.batch_fetches)
     }
@@ -162,6 +283,17 @@ impl RuntimeMetrics {
     /// Polls that took longer than
     /// [`Builder::slow_poll_threshold`](super::Builder::slow_poll_threshold). Without that: polls
     /// that were seen to take longer than a millisecond while other members were idle.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(1))
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// assert_eq!(runtime.metrics().slow_polls_count(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn slow_polls_count(&self) -> u64 {
         match &self.shared.slow {
             Some(slow) => slow.count.get(),
@@ -171,16 +303,43 @@ impl RuntimeMetrics {
 
     /// The poll that took longest, among those that were longer than
     /// [`Builder::slow_poll_threshold`](super::Builder::slow_poll_threshold); None without that.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(1))
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// let slowest = runtime.metrics().slowest_poll().unwrap();
+    /// assert!(slowest.duration() >= Duration::from_millis(2));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn slowest_poll(&self) -> Option<SlowPoll> {
         self.shared.slow.as_ref()?.slowest()
     }
 
     /// How often the driver was asked for events or waited in.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::time::sleep(std::time::Duration::from_millis(1)).await });
+    /// assert!(runtime.metrics().driver_wakeups_count() >= 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn driver_wakeups_count(&self) -> u64 {
         self.shared.driver_turns.get()
     }
 
     /// Polls done by `worker`.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(volt::task::yield_now());
+    /// runtime.block_on(task).unwrap();
+    /// assert!(runtime.metrics().worker_poll_count(0) >= 2, "two of the task");
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// As all `worker_*` methods: if there is no such worker.
@@ -191,6 +350,13 @@ impl RuntimeMetrics {
 
     /// Tasks that `worker` took from other members' queues.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+    /// assert_eq!(runtime.metrics().worker_stolen_tasks_count(0), 0, "there is no other member");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If there is no such worker.
     pub fn worker_stolen_tasks_count(&self, worker: usize) -> u64 {
@@ -198,6 +364,13 @@ impl RuntimeMetrics {
     }
 
     /// How often `worker` found something in another member's queue.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+    /// assert_eq!(runtime.metrics().worker_steal_operations(0), 0, "there is no other member");
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If there is no such worker.
@@ -207,6 +380,13 @@ impl RuntimeMetrics {
 
     /// How often `worker` went to sleep.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::time::sleep(std::time::Duration::from_millis(1)).await });
+    /// assert!(runtime.metrics().worker_park_count(0) >= 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If there is no such worker.
     pub fn worker_park_count(&self, worker: usize) -> u64 {
@@ -214,6 +394,13 @@ impl RuntimeMetrics {
     }
 
     /// Tasks that were spawned by tasks on `worker`.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+    /// assert_eq!(runtime.metrics().worker_local_spawn_count(0), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If there is no such worker.
@@ -223,6 +410,14 @@ impl RuntimeMetrics {
 
     /// Polls by `worker` of the task that was made runnable last.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async { volt::spawn(async {}).await });
+    /// runtime.block_on(task).unwrap().unwrap();
+    /// assert_eq!(runtime.metrics().worker_lifo_hits_count(0), 0, "it runs them in order");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If there is no such worker.
     pub fn worker_lifo_hits_count(&self, worker: usize) -> u64 {
@@ -231,6 +426,14 @@ impl RuntimeMetrics {
 
     /// Batches that `worker` took from the global queue.
     ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let task = runtime.spawn(async {});
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(runtime.metrics().worker_batch_fetches_count(0), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
     /// # Panics
     /// If there is no such worker.
     pub fn worker_batch_fetches_count(&self, worker: usize) -> u64 {
@@ -238,6 +441,20 @@ impl RuntimeMetrics {
     }
 
     /// Tasks in the queues of `worker`.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// let metrics = runtime.metrics();
+    /// runtime.block_on(async {
+    ///     let tasks = [volt::spawn(async {}), volt::spawn(async {})];
+    ///     assert_eq!(metrics.worker_local_queue_depth(0), 2);
+    ///     for task in tasks {
+    ///         task.await.unwrap();
+    ///     }
+    /// });
+    /// assert_eq!(metrics.worker_local_queue_depth(0), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If there is no such worker.

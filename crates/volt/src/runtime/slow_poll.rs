@@ -71,6 +71,19 @@ impl SlowPoll {
     /// The task that was polled. None for the future of a `block_on`.
     ///
     /// The task may have completed since; see [`Id`] for how long ids are unique.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (reports, reported) = mpsc::channel();
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .on_slow_poll(move |poll| reports.send(poll.id()).unwrap())
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// assert_eq!(reported.recv().unwrap(), None);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn id(&self) -> Option<Id> {
         self.id
     }
@@ -81,6 +94,23 @@ impl SlowPoll {
     }
 
     /// The name of the future's type.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// async fn blocks() {
+    ///     std::thread::sleep(Duration::from_millis(2));
+    /// }
+    ///
+    /// let (reports, reported) = mpsc::channel();
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .on_slow_poll(move |poll| reports.send(poll.type_name()).unwrap())
+    ///     .build()?;
+    /// runtime.block_on(blocks());
+    /// assert!(reported.recv().unwrap().contains("blocks"));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn type_name(&self) -> &'static str {
         self.future
     }

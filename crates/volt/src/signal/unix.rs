@@ -16,6 +16,12 @@ use signal_hook_registry::{FORBIDDEN, SigId};
 use crate::io::unix::AsyncFd;
 
 /// Which signal.
+///
+/// ```
+/// use volt::signal::unix::SignalKind;
+///
+/// assert_eq!(SignalKind::terminate(), SignalKind::from_raw(libc::SIGTERM));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalKind(c_int);
 
@@ -188,6 +194,20 @@ impl From<SignalKind> for c_int {
 }
 
 /// The arrivals of one kind of signal. Made by [`signal`].
+///
+/// Dropping it ends the listening, not the effect on the default action: see [`signal`].
+///
+/// ```
+/// use volt::signal::unix::{Signal, SignalKind, signal};
+///
+/// volt::run(async {
+///     let mut signals: Signal = signal(SignalKind::user_defined1()).unwrap();
+///     # let id = std::process::id().to_string();
+///     // somebody: kill -USR1
+///     # std::process::Command::new("kill").args(["-USR1", &id]).status().unwrap();
+///     assert_eq!(signals.recv().await, Some(()));
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Signal {
     arrivals: AsyncFd<UnixStream>,

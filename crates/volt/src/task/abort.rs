@@ -50,6 +50,14 @@ impl AbortHandle {
     }
 
     /// Aborts the task, as [`JoinHandle::abort`](super::JoinHandle::abort) does.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(std::future::pending::<()>());
+    ///     task.abort_handle().abort();
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// });
+    /// ```
     pub fn abort(&self) {
         if let Some(task) = self.task {
             // SAFETY: the handle has a reference.
@@ -58,11 +66,27 @@ impl AbortHandle {
     }
 
     /// True if the task has completed (or was aborted, and its future is gone).
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(async {});
+    ///     let handle = task.abort_handle();
+    ///     task.await.unwrap();
+    ///     assert!(handle.is_finished());
+    /// });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.header().is_none_or(Header::is_complete)
     }
 
     /// The task's id.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(async {});
+    ///     assert_eq!(task.abort_handle().id(), task.id());
+    /// });
+    /// ```
     pub fn id(&self) -> Id {
         self.id
     }

@@ -39,6 +39,25 @@ pub fn has_budget_remaining() -> bool {
 
 /// Takes one unit of the budget; yields if none is left.
 ///
+/// ```
+/// use volt::task::coop::{consume_budget, has_budget_remaining};
+///
+/// volt::run(async {
+///     let task = volt::spawn(async {
+///         let mut units = 0;
+///         while has_budget_remaining() {
+///             consume_budget().await;
+///             units += 1;
+///         }
+///         // The next poll has a new budget.
+///         consume_budget().await;
+///         assert!(has_budget_remaining());
+///         units
+///     });
+///     assert_eq!(task.await.unwrap(), 128);
+/// });
+/// ```
+///
 /// # Cancel safety
 /// Nothing is lost if it is dropped.
 pub async fn consume_budget() {
@@ -73,6 +92,15 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
 
 /// What [`poll_proceed`] returns. A unit of the budget is taken if
 /// [`made_progress`](Self::made_progress) is called before it is dropped.
+///
+/// ```
+/// use std::task::{Context, Poll, Waker};
+/// use volt::task::coop::poll_proceed;
+///
+/// let mut cx = Context::from_waker(Waker::noop());
+/// let Poll::Ready(coop) = poll_proceed(&mut cx) else { unreachable!("outside of tasks") };
+/// coop.made_progress();
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct RestoreOnPending {
@@ -81,6 +109,22 @@ pub struct RestoreOnPending {
 
 impl RestoreOnPending {
     /// The operation succeeded.
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use std::task::{Poll, ready};
+    /// use volt::task::coop::{has_budget_remaining, poll_proceed};
+    ///
+    /// volt::run(async {
+    ///     let task = volt::spawn(poll_fn(|cx| {
+    ///         for _ in 0..128 {
+    ///             ready!(poll_proceed(cx)).made_progress();
+    ///         }
+    ///         Poll::Ready(has_budget_remaining())
+    ///     }));
+    ///     assert!(!task.await.unwrap(), "128 units are one poll's budget");
+    /// });
+    /// ```
     #[inline]
     pub fn made_progress(&self) {
         self.made_progress.set(true);
@@ -98,6 +142,14 @@ impl Drop for RestoreOnPending {
 
 pin_project! {
     /// The future of [`cooperative`].
+    ///
+    /// ```
+    /// use std::future::ready;
+    /// use volt::task::coop::{Coop, cooperative};
+    ///
+    /// let coop: Coop<_> = cooperative(ready(1));
+    /// assert_eq!(volt::run(coop), 1);
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Coop<F> {
@@ -119,6 +171,21 @@ impl<F: Future> Future for Coop<F> {
 
 /// Makes `future` take a unit of the budget when it completes, and yield before that if there is
 /// none. For futures that other crates made.
+///
+/// ```
+/// use std::future::ready;
+/// use volt::task::coop::{cooperative, has_budget_remaining};
+///
+/// volt::run(async {
+///     let task = volt::spawn(async {
+///         for _ in 0..128 {
+///             cooperative(ready(())).await;
+///         }
+///         has_budget_remaining()
+///     });
+///     assert!(!task.await.unwrap(), "the next one yields");
+/// });
+/// ```
 #[inline]
 pub fn cooperative<F: Future>(future: F) -> Coop<F> {
     Coop { future }
@@ -126,6 +193,13 @@ pub fn cooperative<F: Future>(future: F) -> Coop<F> {
 
 pin_project! {
     /// The future of [`unconstrained`].
+    ///
+    /// ```
+    /// use volt::task::coop::{Unconstrained, unconstrained};
+    ///
+    /// let future: Unconstrained<_> = unconstrained(std::future::ready(1));
+    /// assert_eq!(volt::run(future), 1);
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Unconstrained<F> {

@@ -53,16 +53,38 @@ impl JoinError {
     }
 
     /// True if the task was aborted, or its runtime shut down before it completed.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(std::future::pending::<()>());
+    ///     task.abort();
+    ///     assert!(task.await.unwrap_err().is_cancelled());
+    /// });
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         matches!(self.cause, Cause::Cancelled)
     }
 
     /// True if the task panicked.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let error = volt::spawn(async { panic!("oh no") }).await.unwrap_err();
+    ///     assert!(error.is_panic() && !error.is_cancelled());
+    /// });
+    /// ```
     pub fn is_panic(&self) -> bool {
         matches!(self.cause, Cause::Panic(_))
     }
 
     /// The panic's payload, for [`std::panic::resume_unwind`].
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let error = volt::spawn(async { panic!("oh no") }).await.unwrap_err();
+    ///     assert_eq!(error.into_panic().downcast_ref::<&str>(), Some(&"oh no"));
+    /// });
+    /// ```
     ///
     /// # Panics
     /// If the task did not panic; see [`try_into_panic`](Self::try_into_panic).
@@ -72,6 +94,15 @@ impl JoinError {
     }
 
     /// The panic's payload.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(std::future::pending::<()>());
+    ///     task.abort();
+    ///     let error = task.await.unwrap_err().try_into_panic().unwrap_err();
+    ///     assert!(error.is_cancelled());
+    /// });
+    /// ```
     ///
     /// # Errors
     /// Returns the error itself if the task did not panic.
@@ -83,6 +114,14 @@ impl JoinError {
     }
 
     /// The id of the task.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let task = volt::spawn(async { panic!("oh no") });
+    ///     let id = task.id();
+    ///     assert_eq!(task.await.unwrap_err().id(), id);
+    /// });
+    /// ```
     pub fn id(&self) -> Id {
         self.id
     }

@@ -44,16 +44,43 @@ pub struct JoinSet<T> {
 
 impl<T> JoinSet<T> {
     /// An empty set. Does not allocate.
+    ///
+    /// ```
+    /// let set = volt::task::JoinSet::<()>::new();
+    /// assert!(set.is_empty());
+    /// ```
     pub const fn new() -> Self {
         Self { tasks: Completions::new() }
     }
 
     /// How many tasks have not been joined.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async {});
+    ///     set.spawn(std::future::pending());
+    ///     assert_eq!(set.len(), 2);
+    ///     // Completed or not: what counts is whether they were joined.
+    ///     set.join_next().await.unwrap().unwrap();
+    ///     assert_eq!(set.len(), 1);
+    /// });
+    /// ```
     pub const fn len(&self) -> usize {
         self.tasks.len()
     }
 
     /// True if no task is left to be joined.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async {});
+    ///     assert!(!set.is_empty());
+    ///     set.join_next().await.unwrap().unwrap();
+    ///     assert!(set.is_empty());
+    /// });
+    /// ```
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,6 +88,15 @@ impl<T> JoinSet<T> {
 
 impl<T: 'static> JoinSet<T> {
     /// Spawns a task on the current runtime and adds it.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     let abort = set.spawn(std::future::pending::<()>());
+    ///     abort.abort();
+    ///     assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
+    /// });
+    /// ```
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -74,6 +110,14 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Spawns a task on the runtime of `handle` and adds it.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let mut set = volt::task::JoinSet::new();
+    /// set.spawn_on(async { 1 }, runtime.handle());
+    /// assert_eq!(runtime.block_on(set.join_all()), [1]);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn spawn_on<F>(&mut self, future: F, handle: &Handle) -> AbortHandle
     where
@@ -84,6 +128,22 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Spawns a task on the current [`LocalSet`] and adds it.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use volt::task::{JoinSet, LocalSet};
+    ///
+    /// volt::run(async {
+    ///     let local = LocalSet::new();
+    ///     let outputs = local.run_until(async {
+    ///         let mut set = JoinSet::new();
+    ///         let not_send = Rc::new(1);
+    ///         set.spawn_local(async move { *not_send });
+    ///         set.join_all().await
+    ///     });
+    ///     assert_eq!(outputs.await, [1]);
+    /// });
+    /// ```
     ///
     /// # Panics
     /// Outside of a `LocalSet`.
@@ -96,6 +156,17 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Spawns a task on `local_set` and adds it.
+    ///
+    /// ```
+    /// use volt::task::{JoinSet, LocalSet};
+    ///
+    /// volt::run(async {
+    ///     let local = LocalSet::new();
+    ///     let mut set = JoinSet::new();
+    ///     set.spawn_local_on(async { 1 }, &local);
+    ///     assert_eq!(local.run_until(set.join_all()).await, [1]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn spawn_local_on<F>(&mut self, future: F, local_set: &LocalSet) -> AbortHandle
     where
@@ -106,6 +177,14 @@ impl<T: 'static> JoinSet<T> {
 
     /// Runs `closure` where it may block (see [`spawn_blocking`](super::spawn_blocking)), and adds
     /// that as a task.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn_blocking(|| std::fs::exists("/").unwrap());
+    ///     assert_eq!(set.join_all().await, [true]);
+    /// });
+    /// ```
     ///
     /// # Panics
     /// Outside of a runtime, or if there is no thread.
@@ -119,6 +198,14 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// As [`spawn_blocking`](Self::spawn_blocking), on the runtime of `handle`.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let mut set = volt::task::JoinSet::new();
+    /// set.spawn_blocking_on(|| 1, runtime.handle());
+    /// assert_eq!(runtime.block_on(set.join_all()), [1]);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If there is no thread.
@@ -138,6 +225,15 @@ impl<T: 'static> JoinSet<T> {
 
     /// Waits for one of the tasks. `None` if the set is empty.
     ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async { 1 });
+    ///     assert_eq!(set.join_next().await.unwrap().unwrap(), 1);
+    ///     assert!(set.join_next().await.is_none());
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// If the task panicked or was aborted.
     ///
@@ -148,6 +244,14 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// As [`join_next`](Self::join_next), with the task's id.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     let id = set.spawn(async { 1 }).id();
+    ///     assert_eq!(set.join_next_with_id().await.unwrap().unwrap(), (id, 1));
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If the task panicked or was aborted; the error has the id.
@@ -160,6 +264,25 @@ impl<T: 'static> JoinSet<T> {
 
     /// Joins a task that has completed. `None` if there is none.
     ///
+    /// A task that completes just now may be [finished](AbortHandle::is_finished) a moment before it
+    /// can be joined.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     let abort = set.spawn(std::future::pending::<()>());
+    ///     assert!(set.try_join_next().is_none());
+    ///     abort.abort();
+    ///     let output = loop {
+    ///         match set.try_join_next() {
+    ///             Some(output) => break output,
+    ///             None => volt::task::yield_now().await,
+    ///         }
+    ///     };
+    ///     assert!(output.unwrap_err().is_cancelled());
+    /// });
+    /// ```
+    ///
     /// # Errors
     /// If the task panicked or was aborted.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
@@ -167,6 +290,20 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// As [`try_join_next`](Self::try_join_next), with the task's id.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     let id = set.spawn(async { 1 }).id();
+    ///     let output = loop {
+    ///         match set.try_join_next_with_id() {
+    ///             Some(output) => break output,
+    ///             None => volt::task::yield_now().await,
+    ///         }
+    ///     };
+    ///     assert_eq!(output.unwrap(), (id, 1));
+    /// });
+    /// ```
     ///
     /// # Errors
     /// If the task panicked or was aborted; the error has the id.
@@ -177,12 +314,36 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Polls for a task that has completed: `Ready(None)` if the set is empty.
+    ///
+    /// If it is `Pending`, the task of `cx` is woken when one completes.
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async { 1 });
+    ///     let output = poll_fn(|cx| set.poll_join_next(cx)).await;
+    ///     assert_eq!(output.unwrap().unwrap(), 1);
+    /// });
+    /// ```
     pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
         let handle = ready!(self.poll_pop(cx));
         Poll::Ready(handle.map(Self::output))
     }
 
     /// As [`poll_join_next`](Self::poll_join_next), with the task's id.
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     let id = set.spawn(async { 1 }).id();
+    ///     let output = poll_fn(|cx| set.poll_join_next_with_id(cx)).await;
+    ///     assert_eq!(output.unwrap().unwrap(), (id, 1));
+    /// });
+    /// ```
     pub fn poll_join_next_with_id(
         &mut self,
         cx: &mut Context<'_>,
@@ -222,6 +383,15 @@ impl<T: 'static> JoinSet<T> {
 
     /// Waits for all tasks, and returns their outputs in the order in which they completed.
     ///
+    /// ```
+    /// volt::run(async {
+    ///     let set: volt::task::JoinSet<_> = (0..3).map(|n| async move { n }).collect();
+    ///     let mut outputs = set.join_all().await;
+    ///     outputs.sort();
+    ///     assert_eq!(outputs, [0, 1, 2]);
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If a task panicked, with its panic; if one was aborted. The others are aborted then.
     pub async fn join_all(mut self) -> Vec<T> {
@@ -239,16 +409,51 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Aborts all tasks. They stay in the set until they are joined.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(std::future::pending::<()>());
+    ///     set.abort_all();
+    ///     assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
+    /// });
+    /// ```
     pub fn abort_all(&mut self) {
         self.tasks.for_each(JoinHandle::abort);
     }
 
     /// Removes all tasks from the set; they go on.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let (tx, rx) = volt::sync::oneshot::channel();
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async move { tx.send(1) });
+    ///     set.detach_all();
+    ///     assert!(set.is_empty());
+    ///     drop(set);
+    ///     assert_eq!(rx.await, Ok(1));
+    /// });
+    /// ```
     pub fn detach_all(&mut self) {
         self.tasks.clear();
     }
 
     /// Aborts all tasks and waits until they are gone. Panics in them are ignored.
+    ///
+    /// ```
+    /// volt::run(async {
+    ///     let alive = std::sync::Arc::new(());
+    ///     let theirs = alive.clone();
+    ///     let mut set = volt::task::JoinSet::new();
+    ///     set.spawn(async move {
+    ///         std::future::pending::<()>().await;
+    ///         drop(theirs);
+    ///     });
+    ///     set.shutdown().await;
+    ///     assert_eq!(std::sync::Arc::strong_count(&alive), 1);
+    /// });
+    /// ```
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}

@@ -125,6 +125,11 @@ where
 
 impl LocalSet {
     /// A set without tasks.
+    ///
+    /// ```
+    /// let local = volt::task::LocalSet::new();
+    /// assert_eq!(volt::run(local.run_until(async { 1 })), 1);
+    /// ```
     pub fn new() -> Self {
         let shared = Shared {
             local: UnsafeCell::new(TaskQueue::new()),
@@ -136,6 +141,15 @@ impl LocalSet {
     }
 
     /// Spawns a task on this set. It runs when the set is driven.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    ///
+    /// let local = volt::task::LocalSet::new();
+    /// let not_send = Rc::new(1);
+    /// let task = local.spawn_local(async move { *not_send });
+    /// assert_eq!(volt::run(local.run_until(task)).unwrap(), 1);
+    /// ```
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -149,6 +163,14 @@ impl LocalSet {
     /// Drives the set while `future` runs, and returns what it returns. Tasks that remain wait
     /// for the set to be driven again.
     ///
+    /// ```
+    /// volt::run(async {
+    ///     let local = volt::task::LocalSet::new();
+    ///     let value = local.run_until(async { volt::task::spawn_local(async { 1 }).await });
+    ///     assert_eq!(value.await.unwrap(), 1);
+    /// });
+    /// ```
+    ///
     /// # Cancel safety
     /// If this is dropped, so is `future`; the set's tasks remain.
     pub fn run_until<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
@@ -157,6 +179,14 @@ impl LocalSet {
 
     /// As [`run_until`](Self::run_until), blocking the thread as
     /// [`Runtime::block_on`](crate::runtime::Runtime::block_on) does.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Runtime::new()?;
+    /// let local = volt::task::LocalSet::new();
+    /// let value = local.block_on(&runtime, async { volt::task::spawn_local(async { 1 }).await });
+    /// assert_eq!(value.unwrap(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     ///
     /// # Panics
     /// If called where futures are polled, or if the future panics.
@@ -377,6 +407,14 @@ impl<F: Future> Future for RunUntil<'_, F> {
 }
 
 /// What [`LocalSet::enter`] returns.
+///
+/// ```
+/// let local = volt::task::LocalSet::new();
+/// let guard = local.enter();
+/// let task = volt::task::spawn_local(async { 1 });
+/// drop(guard);
+/// assert_eq!(volt::run(local.run_until(task)).unwrap(), 1);
+/// ```
 pub struct LocalEnterGuard {
     outer: Option<Arc<Shared>>,
     _not_send: PhantomData<*const ()>,

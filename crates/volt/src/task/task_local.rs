@@ -66,6 +66,16 @@ macro_rules! __task_local_key {
 /// Declared with [`task_local!`](crate::task_local). A spawned task does not inherit the values of
 /// its parent.
 ///
+/// ```
+/// volt::task_local! { static NAME: &'static str; }
+///
+/// volt::run(NAME.scope("parent", async {
+///     assert_eq!(NAME.get(), "parent");
+///     let child = volt::spawn(async { NAME.try_get().is_err() });
+///     assert!(child.await.unwrap(), "not inherited");
+/// }));
+/// ```
+///
 /// # Cost
 /// A scope swaps the value into and out of a thread-local at each poll.
 pub struct LocalKey<T: 'static> {
@@ -80,6 +90,15 @@ impl<T: 'static> LocalKey<T> {
 
     /// Sets the value while `future` runs. It is dropped with the future, or before if
     /// [taken](TaskLocalFuture::take_value).
+    ///
+    /// ```
+    /// volt::task_local! { static KEY: u32; }
+    ///
+    /// volt::run(KEY.scope(1, async {
+    ///     assert_eq!(KEY.scope(2, async { KEY.get() }).await, 2);
+    ///     assert_eq!(KEY.get(), 1);
+    /// }));
+    /// ```
     pub fn scope<F: Future>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F> {
         TaskLocalFuture {
             key: self,
@@ -90,6 +109,12 @@ impl<T: 'static> LocalKey<T> {
     }
 
     /// Sets the value while `f` runs.
+    ///
+    /// ```
+    /// volt::task_local! { static KEY: u32; }
+    ///
+    /// assert_eq!(KEY.sync_scope(1, || KEY.get() + 1), 2);
+    /// ```
     ///
     /// # Panics
     /// If the value is borrowed just now (inside [`with`](Self::with)), or the thread is ending.
@@ -104,6 +129,13 @@ impl<T: 'static> LocalKey<T> {
 
     /// Calls `f` with the value.
     ///
+    /// ```
+    /// volt::task_local! { static NAME: String; }
+    ///
+    /// let length = NAME.sync_scope("Volt".to_owned(), || NAME.with(|name| name.len()));
+    /// assert_eq!(length, 4);
+    /// ```
+    ///
     /// # Panics
     /// Outside of a scope of this key.
     #[track_caller]
@@ -115,6 +147,12 @@ impl<T: 'static> LocalKey<T> {
     }
 
     /// Calls `f` with the value, if there is one.
+    ///
+    /// ```
+    /// volt::task_local! { static NAME: String; }
+    ///
+    /// assert!(NAME.try_with(|name| name.len()).is_err());
+    /// ```
     ///
     /// # Errors
     /// Outside of a scope of this key.
@@ -153,6 +191,12 @@ impl<T: 'static> LocalKey<T> {
 impl<T: Clone + 'static> LocalKey<T> {
     /// A copy of the value.
     ///
+    /// ```
+    /// volt::task_local! { static KEY: u32; }
+    ///
+    /// assert_eq!(KEY.sync_scope(1, || KEY.get()), 1);
+    /// ```
+    ///
     /// # Panics
     /// Outside of a scope of this key.
     #[track_caller]
@@ -161,6 +205,13 @@ impl<T: Clone + 'static> LocalKey<T> {
     }
 
     /// A copy of the value, if there is one.
+    ///
+    /// ```
+    /// volt::task_local! { static KEY: u32; }
+    ///
+    /// assert!(KEY.try_get().is_err());
+    /// assert_eq!(KEY.sync_scope(1, || KEY.try_get()), Ok(1));
+    /// ```
     ///
     /// # Errors
     /// Outside of a scope of this key.
@@ -192,6 +243,15 @@ impl ScopeError {
 
 pin_project! {
     /// The future of [`LocalKey::scope`].
+    ///
+    /// ```
+    /// use volt::task::futures::TaskLocalFuture;
+    ///
+    /// volt::task_local! { static KEY: u32; }
+    ///
+    /// let future: TaskLocalFuture<u32, _> = KEY.scope(1, async { KEY.get() });
+    /// assert_eq!(volt::run(future), 1);
+    /// ```
     pub struct TaskLocalFuture<T, F>
     where
         T: 'static,
@@ -265,6 +325,12 @@ impl<T: fmt::Debug + 'static, F> fmt::Debug for TaskLocalFuture<T, F> {
 }
 
 /// A task-local value was asked for outside of its scope.
+///
+/// ```
+/// volt::task_local! { static KEY: u32; }
+///
+/// assert_eq!(KEY.try_get().unwrap_err().to_string(), "task-local value not set");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccessError {
     _private: (),

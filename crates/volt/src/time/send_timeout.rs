@@ -29,6 +29,21 @@ pub trait SendTimeout<T> {
     /// Sends `value`, waiting at most `timeout` for a free place. The time counts from the first
     /// poll, and only if the channel is full then.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use volt::sync::mpsc::{self, error::SendTimeoutError};
+    /// use volt::time::SendTimeout;
+    ///
+    /// # volt::run(async {
+    /// let (tx, rx) = mpsc::channel(1);
+    /// let ten = Duration::from_millis(10);
+    /// tx.send_timeout(1, ten).await.unwrap();
+    /// assert_eq!(tx.send_timeout(2, ten).await, Err(SendTimeoutError::Timeout(2)));
+    /// drop(rx);
+    /// assert_eq!(tx.send_timeout(3, ten).await, Err(SendTimeoutError::Closed(3)));
+    /// # });
+    /// ```
+    ///
     /// # Errors
     /// Gives the message back: `Timeout` if there was no place in time, `Closed` if the channel
     /// was or has been closed.

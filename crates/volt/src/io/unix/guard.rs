@@ -59,6 +59,18 @@ pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
 }
 
 /// The operation that was tried would have blocked.
+///
+/// ```
+/// # volt::run(async {
+/// let (reader, _writer) = std::os::unix::net::UnixStream::pair()?;
+/// reader.set_nonblocking(true)?;
+/// let reader = volt::io::unix::AsyncFd::new(reader)?;
+/// let mut guard = reader.writable().await?;
+/// let busy = guard.try_io(|_| Err::<(), _>(std::io::ErrorKind::WouldBlock.into()));
+/// assert!(busy.is_err(), "this is the error: it says nothing more");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct TryIoError(());
 

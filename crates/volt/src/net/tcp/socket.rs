@@ -36,12 +36,23 @@ pub struct TcpSocket {
 
 /// Pairs of a getter and a setter that `socket2` has, too.
 macro_rules! options {
-    ($($(#[$cfg:meta])* $what:literal $get:ident = $get2:ident, $set:ident = $set2:ident: $type:ty;)*) => {
+    ($($(#[$cfg:meta])*
+        $what:literal $get:ident = $get2:ident, $set:ident = $set2:ident: $type:ty, $new:literal, $value:literal;
+    )*) => {
         impl TcpSocket {$(
             #[doc = concat!("Returns ", $what, ".")]
             ///
             /// # Errors
             /// Whatever `getsockopt(2)` reports.
+            ///
+            /// # Examples
+            /// ```
+            #[doc = concat!("let socket = volt::net::TcpSocket::", $new, "()?;")]
+            #[doc = concat!("let before = socket.", stringify!($get), "()?;")]
+            #[doc = concat!("socket.", stringify!($set), "(", $value, ")?;")]
+            #[doc = concat!("assert_ne!(socket.", stringify!($get), "()?, before);")]
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
             $(#[$cfg])*
             pub fn $get(&self) -> io::Result<$type> {
                 self.socket.$get2()
@@ -51,6 +62,14 @@ macro_rules! options {
             ///
             /// # Errors
             /// Whatever `setsockopt(2)` reports.
+            ///
+            /// # Examples
+            /// ```
+            #[doc = concat!("let socket = volt::net::TcpSocket::", $new, "()?;")]
+            #[doc = concat!("socket.", stringify!($set), "(", $value, ")?;")]
+            #[doc = concat!("assert_eq!(socket.", stringify!($get), "()?, ", $value, ");")]
+            /// # Ok::<(), std::io::Error>(())
+            /// ```
             $(#[$cfg])*
             pub fn $set(&self, value: $type) -> io::Result<()> {
                 self.socket.$set2(value)
@@ -61,25 +80,26 @@ macro_rules! options {
 
 options! {
     "whether idle connections are probed (`SO_KEEPALIVE`)"
-        keepalive = keepalive, set_keepalive = set_keepalive: bool;
+        keepalive = keepalive, set_keepalive = set_keepalive: bool, "new_v4", "true";
     "whether the address may be bound while old connections linger (`SO_REUSEADDR`)"
-        reuseaddr = reuse_address, set_reuseaddr = set_reuse_address: bool;
+        reuseaddr = reuse_address, set_reuseaddr = set_reuse_address: bool, "new_v4", "true";
     #[cfg(all(unix, not(target_os = "solaris"), not(target_os = "illumos"), not(target_os = "cygwin")))]
     "whether several sockets may share the address (`SO_REUSEPORT`)"
-        reuseport = reuse_port, set_reuseport = set_reuse_port: bool;
+        reuseport = reuse_port, set_reuseport = set_reuse_port: bool, "new_v4", "true";
     "how long closing waits for unsent data (`SO_LINGER`)"
-        linger = linger, set_linger = set_linger: Option<Duration>;
+        linger = linger, set_linger = set_linger: Option<Duration>,
+        "new_v4", "Some(std::time::Duration::from_secs(1))";
     "whether small writes are sent at once (`TCP_NODELAY`)"
-        nodelay = tcp_nodelay, set_nodelay = set_tcp_nodelay: bool;
+        nodelay = tcp_nodelay, set_nodelay = set_tcp_nodelay: bool, "new_v4", "true";
     "the type of service of packets (`IP_TOS`)"
-        tos_v4 = tos_v4, set_tos_v4 = set_tos_v4: u32;
+        tos_v4 = tos_v4, set_tos_v4 = set_tos_v4: u32, "new_v4", "16";
     #[cfg(any(
         target_os = "android", target_os = "dragonfly", target_os = "freebsd", target_os = "fuchsia",
         target_os = "linux", target_os = "macos", target_os = "netbsd", target_os = "openbsd",
         target_os = "cygwin",
     ))]
     "the traffic class of packets (`IPV6_TCLASS`)"
-        tclass_v6 = tclass_v6, set_tclass_v6 = set_tclass_v6: u32;
+        tclass_v6 = tclass_v6, set_tclass_v6 = set_tclass_v6: u32, "new_v6", "16";
 }
 
 impl TcpSocket {

@@ -127,6 +127,21 @@ impl UdpSocket {
     /// Leaves a multicast group (`IP_DROP_MEMBERSHIP`); see
     /// [`join_multicast_v4`](Self::join_multicast_v4) for an example.
     ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use std::net::Ipv4Addr;
+    ///
+    /// let socket = volt::net::UdpSocket::bind("0.0.0.0:0").await?;
+    /// let group = Ipv4Addr::new(224, 0, 0, 251);
+    /// let not_joined = socket.leave_multicast_v4(group, Ipv4Addr::LOCALHOST);
+    /// assert_eq!(not_joined.unwrap_err().kind(), std::io::ErrorKind::AddrNotAvailable);
+    /// socket.join_multicast_v4(group, Ipv4Addr::LOCALHOST)?;
+    /// socket.leave_multicast_v4(group, Ipv4Addr::LOCALHOST)?;
+    /// # Ok(()) })
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.
     pub fn leave_multicast_v4(&self, multiaddr: Ipv4Addr, interface: Ipv4Addr) -> io::Result<()> {
@@ -135,6 +150,18 @@ impl UdpSocket {
 
     /// Leaves a multicast group (`IPV6_DROP_MEMBERSHIP`); see
     /// [`join_multicast_v6`](Self::join_multicast_v6) for an example.
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let Ok(socket) = volt::net::UdpSocket::bind("[::1]:0").await else {
+    ///     return Ok(()); // a machine without IPv6
+    /// };
+    /// let group = "ff02::1234".parse().unwrap();
+    /// assert!(socket.leave_multicast_v6(&group, 0).is_err(), "it was not joined");
+    /// # Ok(()) })
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Whatever `setsockopt(2)` reports.

@@ -144,7 +144,19 @@ impl OpenOptions {
     /// Outside a runtime.
     ///
     /// # Examples
-    /// See [`OpenOptions`].
+    /// ```
+    /// # volt::run(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("fifo");
+    /// # std::process::Command::new("mkfifo").arg(&path).status()?;
+    /// use volt::io::AsyncReadExt;
+    /// use volt::net::unix::pipe::OpenOptions;
+    ///
+    /// let mut receiver = OpenOptions::new().open_receiver(&path)?;
+    /// assert_eq!(receiver.read(&mut [0; 8]).await?, 0, "there has been no sender");
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn open_receiver<P: AsRef<Path>>(&self, path: P) -> io::Result<Receiver> {
         let mut how = File::options();
@@ -161,7 +173,20 @@ impl OpenOptions {
     /// Outside a runtime.
     ///
     /// # Examples
-    /// See [`OpenOptions`].
+    /// ```
+    /// # volt::run(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("fifo");
+    /// # std::process::Command::new("mkfifo").arg(&path).status()?;
+    /// use volt::net::unix::pipe::OpenOptions;
+    ///
+    /// let nobody = OpenOptions::new().open_sender(&path).unwrap_err();
+    /// assert_eq!(nobody.raw_os_error(), Some(libc::ENXIO));
+    /// let _receiver = OpenOptions::new().open_receiver(&path)?;
+    /// assert!(OpenOptions::new().open_sender(&path).is_ok());
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn open_sender<P: AsRef<Path>>(&self, path: P) -> io::Result<Sender> {
         let mut how = File::options();
@@ -334,7 +359,17 @@ assert_eq!(a.try_io(busy).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 /// the last sender is the receiver's end of file.
 ///
 /// # Examples
-/// See [`pipe()`].
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncWriteExt;
+///
+/// let (mut sender, receiver) = volt::net::unix::pipe::pipe()?;
+/// drop(receiver);
+/// let error = sender.write_all(b"hello").await.unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub struct Sender {
     io: Evented<pipe::Sender>,
 }
@@ -342,7 +377,19 @@ pub struct Sender {
 /// The end of a pipe that is read.
 ///
 /// # Examples
-/// See [`pipe()`].
+/// ```
+/// # volt::run(async {
+/// use volt::io::AsyncReadExt;
+///
+/// let (sender, mut receiver) = volt::net::unix::pipe::pipe()?;
+/// sender.try_write(b"hello")?;
+/// drop(sender);
+/// let mut all = Vec::new();
+/// receiver.read_to_end(&mut all).await?;
+/// assert_eq!(all, b"hello");
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 pub struct Receiver {
     io: Evented<pipe::Receiver>,
 }

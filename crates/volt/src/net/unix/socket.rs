@@ -101,7 +101,20 @@ impl UnixSocket {
     /// Outside a runtime.
     ///
     /// # Examples
-    /// See [`UnixSocket`].
+    /// ```
+    /// # volt::run(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::{UnixSocket, UnixStream};
+    ///
+    /// let socket = UnixSocket::new_stream()?;
+    /// socket.bind(&path)?;
+    /// let listener = socket.listen(16)?;
+    /// let _client = UnixStream::connect(&path).await?;
+    /// listener.accept().await?;
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<UnixListener> {
         self.check(Type::STREAM, "a datagram socket cannot listen")?;
@@ -122,7 +135,20 @@ impl UnixSocket {
     /// Safe: the attempt is given up.
     ///
     /// # Examples
-    /// See [`UnixSocket`].
+    /// ```
+    /// # volt::run(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// use volt::net::{UnixListener, UnixSocket};
+    ///
+    /// let nobody = UnixSocket::new_stream()?.connect(&path).await.unwrap_err();
+    /// assert_eq!(nobody.kind(), std::io::ErrorKind::NotFound);
+    /// let _listener = UnixListener::bind(&path)?;
+    /// let client = UnixSocket::new_stream()?.connect(&path).await?;
+    /// assert_eq!(client.peer_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
         let handle = Handle::current("UnixSocket::connect");
         self.check(Type::STREAM, "a datagram socket cannot connect as a stream")?;

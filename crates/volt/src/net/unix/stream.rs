@@ -249,6 +249,15 @@ macro_rules! addresses {
         impl $half {
             /// The other end's address.
             ///
+            /// ```
+            /// # volt::run(async {
+            /// let (mut a, _b) = volt::net::UnixStream::pair()?;
+            /// let (reader, writer) = a.split();
+            /// assert!(reader.peer_addr()?.is_unnamed() && writer.peer_addr()?.is_unnamed());
+            /// # std::io::Result::Ok(())
+            /// # }).unwrap();
+            /// ```
+            ///
             /// # Errors
             /// As [`UnixStream::peer_addr`].
             pub fn peer_addr(&self) -> io::Result<SocketAddr> {
@@ -256,6 +265,15 @@ macro_rules! addresses {
             }
 
             /// This end's address.
+            ///
+            /// ```
+            /// # volt::run(async {
+            /// let (a, _b) = volt::net::UnixStream::pair()?;
+            /// let (reader, writer) = a.into_split();
+            /// assert!(reader.local_addr()?.is_unnamed() && writer.local_addr()?.is_unnamed());
+            /// # std::io::Result::Ok(())
+            /// # }).unwrap();
+            /// ```
             ///
             /// # Errors
             /// As [`UnixStream::local_addr`].

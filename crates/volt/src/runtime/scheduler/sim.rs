@@ -60,6 +60,17 @@ pub struct Sim {
 }
 
 /// A run that went wrong. [`seed`](Self::seed) replays it.
+///
+/// ```
+/// use volt::runtime::sim::Sim;
+///
+/// let run = |seed| Sim::new(seed).run(std::future::pending::<()>()).unwrap_err();
+/// let failure = run(7);
+/// assert_eq!(failure.seed, 7);
+/// assert!(failure.to_string().contains("nothing is left to run"));
+/// // The seed decides everything: the same run once more.
+/// assert_eq!(run(failure.seed), failure);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Failure {
@@ -72,6 +83,13 @@ pub struct Failure {
 }
 
 /// Why a run went wrong.
+///
+/// ```
+/// use volt::runtime::sim::{Reason, Sim};
+///
+/// let failure = Sim::new(1).run(std::future::pending::<()>()).unwrap_err();
+/// assert_eq!(failure.reason, Reason::Deadlock);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -101,6 +119,15 @@ impl std::error::Error for Failure {}
 
 /// Runs `run` with each seed until one fails. Returns how many there were.
 ///
+/// ```
+/// use volt::runtime::sim::{Sim, explore};
+///
+/// let explored = explore(0..20, |seed| Sim::new(seed).run(async { 1 }));
+/// assert_eq!(explored, Ok(20));
+/// let failure = explore(5..20, |seed| Sim::new(seed).run(std::future::pending::<()>()));
+/// assert_eq!(failure.unwrap_err().seed, 5);
+/// ```
+///
 /// # Errors
 /// The first failure.
 pub fn explore<T>(
@@ -117,11 +144,24 @@ pub fn explore<T>(
 
 impl Sim {
     /// A run with 2 workers whose choices come from `seed`.
+    ///
+    /// ```
+    /// use volt::runtime::sim::Sim;
+    ///
+    /// assert_eq!(Sim::new(7).run(async { volt::spawn(async { 1 }).await.unwrap() }), Ok(1));
+    /// ```
     pub fn new(seed: u64) -> Self {
         Self { seed, workers: 2, max_steps: 1_000_000, planted_bug: false, outside: Vec::new() }
     }
 
     /// Sets the number of virtual workers.
+    ///
+    /// ```
+    /// use volt::runtime::sim::Sim;
+    ///
+    /// let workers = || volt::runtime::Handle::current().metrics().num_workers();
+    /// assert_eq!(Sim::new(7).workers(3).run(async move { workers() }), Ok(3));
+    /// ```
     ///
     /// # Panics
     /// If it is 0, or above 1,000.
@@ -133,6 +173,18 @@ impl Sim {
     }
 
     /// Sets after how many steps the run has failed; a million if not called.
+    ///
+    /// ```
+    /// use volt::runtime::sim::{Reason, Sim};
+    ///
+    /// let endless = async {
+    ///     loop {
+    ///         volt::task::yield_now().await;
+    ///     }
+    /// };
+    /// let failure = Sim::new(7).max_steps(100).run(endless).unwrap_err();
+    /// assert_eq!(failure.reason, Reason::TooManySteps);
+    /// ```
     #[must_use]
     pub fn max_steps(mut self, steps: usize) -> Self {
         self.max_steps = steps;
@@ -141,6 +193,17 @@ impl Sim {
 
     /// Adds something that a thread outside of the runtime does, at some time during the run.
     /// Several of them happen in any order.
+    ///
+    /// ```
+    /// use volt::runtime::sim::Sim;
+    /// use volt::sync::oneshot;
+    ///
+    /// let (tx, rx) = oneshot::channel();
+    /// let sim = Sim::new(7).outside(move |handle| {
+    ///     handle.spawn(async move { tx.send(1) });
+    /// });
+    /// assert_eq!(sim.run(rx), Ok(Ok(1)));
+    /// ```
     #[must_use]
     pub fn outside(mut self, action: impl FnOnce(&Handle) + 'static) -> Self {
         self.outside.push(Box::new(action));
@@ -156,6 +219,19 @@ impl Sim {
     }
 
     /// Runs `future` as a task of the simulated runtime, and gives its output.
+    ///
+    /// ```
+    /// use volt::runtime::sim::Sim;
+    /// use volt::time::{Duration, Instant, sleep};
+    ///
+    /// let hour = Duration::from_secs(3600);
+    /// let slept = Sim::new(7).run(async move {
+    ///     let start = Instant::now();
+    ///     sleep(hour).await;
+    ///     start.elapsed()
+    /// });
+    /// assert_eq!(slept, Ok(hour));
+    /// ```
     ///
     /// # Errors
     /// If it does not complete.
