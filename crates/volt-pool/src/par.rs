@@ -10,6 +10,15 @@
 //!
 //! A panic of a closure goes on in the caller after all parts that had begun have ended; parts that
 //! had not begun may be left out.
+//!
+//! ```
+//! use volt_pool::par;
+//!
+//! let mut squares = par::par_map_range(0..1000, |i| (999 - i) * (999 - i));
+//! par::par_sort_unstable(&mut squares);
+//! assert!(squares.is_sorted());
+//! assert_eq!(par::par_sum::<usize, usize>(&squares), 332_833_500);
+//! ```
 #![forbid(unsafe_code)]
 
 use std::ops::Range;

@@ -257,7 +257,38 @@ impl ThreadPool {
     ///
     /// # Examples
     ///
-    /// See [`TaskList`].
+    /// ```
+    /// use std::ptr::NonNull;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use volt_pool::{Action, Task, TaskList, ThreadPool};
+    ///
+    /// static RUNS: AtomicU32 = AtomicU32::new(0);
+    ///
+    /// unsafe fn count(task: NonNull<Task>, _: Action) {
+    ///     // SAFETY: the task is a box of its own, and this is called once.
+    ///     drop(unsafe { Box::from_raw(task.as_ptr()) });
+    ///     RUNS.fetch_add(1, Ordering::Relaxed);
+    /// }
+    ///
+    /// fn three() -> TaskList {
+    ///     let mut list = TaskList::new();
+    ///     for _ in 0..3 {
+    ///         let task = NonNull::from(Box::leak(Box::new(Task::new(count))));
+    ///         // SAFETY: a fresh node, which `count` frees.
+    ///         unsafe { list.push(task) };
+    ///     }
+    ///     list
+    /// }
+    ///
+    /// let pool = ThreadPool::new();
+    /// assert!(pool.schedule_batch(three()).is_ok());
+    /// pool.shutdown();
+    /// assert_eq!(RUNS.load(Ordering::Relaxed), 3);
+    ///
+    /// // The pool has ended: the list comes back, and can run here.
+    /// pool.schedule_batch(three()).unwrap_err().run();
+    /// assert_eq!(RUNS.load(Ordering::Relaxed), 6);
+    /// ```
     pub fn schedule_batch(&self, mut list: TaskList) -> Result<(), TaskList> {
         let len = list.len();
         let Some(chain) = list.take() else { return Ok(()) };

@@ -31,6 +31,19 @@
 //!
 //! Functions named `blocking_...` are for threads that run no tasks. This crate knows no runtime,
 //! so inside a task they do not panic, as Tokio's do: they block its thread, perhaps for ever.
+//!
+//! ```
+//! # volt_doctest::run(|| async {
+//! let (tx, mut rx) = volt_sync::mpsc::channel(1);
+//! let thread = std::thread::spawn(move || (1..=3).for_each(|i| tx.blocking_send(i).unwrap()));
+//! let mut sum = 0;
+//! while let Some(i) = rx.recv().await {
+//!     sum += i;
+//! }
+//! assert_eq!(sum, 6);
+//! thread.join().unwrap();
+//! # });
+//! ```
 
 pub mod broadcast;
 pub mod coop;

@@ -2,6 +2,22 @@
 //!
 //! The traits and their extension methods are those of the `tokio` crate, re-exported, so that
 //! libraries written for them take Volt's sockets as they are.
+//!
+//! ```
+//! use volt::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+//!
+//! volt::run(async {
+//!     let (mut near, far) = volt::io::duplex(64);
+//!     near.write_all(b"one\ntwo\n").await?;
+//!     drop(near);
+//!     let mut lines = BufReader::new(far).lines();
+//!     assert_eq!(lines.next_line().await?.as_deref(), Some("one"));
+//!     assert_eq!(lines.next_line().await?.as_deref(), Some("two"));
+//!     assert_eq!(lines.next_line().await?, None);
+//!     std::io::Result::Ok(())
+//! })
+//! .unwrap();
+//! ```
 
 pub(crate) mod blocking;
 mod evented;

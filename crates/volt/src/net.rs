@@ -5,6 +5,31 @@
 //!
 //! # Panics
 //! Whatever makes a socket panics outside a runtime.
+//!
+//! # Examples
+//! ```
+//! use volt::io::{AsyncReadExt, AsyncWriteExt};
+//! use volt::net::{TcpListener, TcpStream};
+//!
+//! volt::run(async {
+//!     let listener = TcpListener::bind("127.0.0.1:0").await?;
+//!     let address = listener.local_addr()?;
+//!     let echo = volt::spawn(async move {
+//!         let (mut client, _) = listener.accept().await?;
+//!         let (mut reader, mut writer) = client.split();
+//!         volt::io::copy(&mut reader, &mut writer).await
+//!     });
+//!     let mut stream = TcpStream::connect(address).await?;
+//!     stream.write_all(b"hello").await?;
+//!     stream.shutdown().await?;
+//!     let mut answer = String::new();
+//!     stream.read_to_string(&mut answer).await?;
+//!     assert_eq!(answer, "hello");
+//!     assert_eq!(echo.await.unwrap()?, 5);
+//!     std::io::Result::Ok(())
+//! })
+//! .unwrap();
+//! ```
 
 mod addr;
 mod datagram;

@@ -10,6 +10,23 @@
 //!
 //! Timers have a resolution of nanoseconds: they never fire early, and the thread that waits for
 //! the next one waits for exactly that.
+//!
+//! ```
+//! use volt::time::{Duration, Instant, interval, sleep, timeout};
+//!
+//! volt::run(async {
+//!     let (short, long) = (Duration::from_millis(2), Duration::from_secs(60));
+//!     assert!(timeout(short, sleep(long)).await.is_err());
+//!     assert_eq!(timeout(long, async { 1 }).await, Ok(1));
+//!
+//!     let start = Instant::now();
+//!     let mut ticks = interval(short);
+//!     for _ in 0..3 {
+//!         ticks.tick().await;
+//!     }
+//!     assert!(start.elapsed() >= 2 * short, "the first tick is at once");
+//! });
+//! ```
 
 pub mod error;
 

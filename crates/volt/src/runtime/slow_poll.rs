@@ -89,6 +89,21 @@ impl SlowPoll {
     }
 
     /// The call of `spawn` that made the task, or of `block_on`.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (reports, reported) = mpsc::channel();
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .on_slow_poll(move |poll| reports.send(poll.spawned_at().line()).unwrap())
+    ///     .build()?;
+    /// let (task, line) =
+    ///     (runtime.spawn(async { std::thread::sleep(Duration::from_millis(2)) }), line!());
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(reported.recv().unwrap(), line);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.spawned_at
     }
@@ -117,6 +132,18 @@ impl SlowPoll {
 
     /// How long the poll took: by the machine's clock, also where the runtime's is paused. If the
     /// poll has run other tasks (a blocking `join` does), their time is part of it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(1))
+    ///     .build()?;
+    /// runtime.block_on(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// let slowest = runtime.metrics().slowest_poll().unwrap();
+    /// assert!(slowest.duration() >= Duration::from_millis(2));
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn duration(&self) -> Duration {
         self.duration
     }
