@@ -21,6 +21,8 @@
 //! 1. `cache` and the links of its chain belong to the holder of CONSUMING.
 //! 2. Taking the lock never loses the pushed chain: it is caught only when `cache` is empty
 //!    (finding K6, where the seed overwrites the word).
+//! 3. An exchange may take a word that has changed and is the same again, because a task lies where an
+//!    earlier one did: nothing was read behind the word, so the old look is as good as a new one.
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|

@@ -352,8 +352,15 @@ impl<'scope, F: FnOnce(&Scope<'scope>) + Send + 'scope> Spawned<'scope, F> {
     /// # Safety
     /// 1. `task` is the first field of a boxed `Self`, whose scope waits for it.
     unsafe fn call(task: NonNull<Task>, _action: Action) {
+        let this = task.cast::<Self>().as_ptr();
         // SAFETY: made from a box (1), and called once.
-        let Self { scope, work, .. } = *unsafe { Box::from_raw(task.cast::<Self>().as_ptr()) };
+        #[cfg(not(volt_loom))]
+        let Self { scope, work, .. } = *unsafe { Box::from_raw(this) };
+        // Loom's executions must not differ in which address the next task gets: an exchange of the
+        // queue's word succeeds or fails by it. So the memory is not used again.
+        // SAFETY: made from a box (1), called once, and never freed.
+        #[cfg(volt_loom)]
+        let Self { scope, work, .. } = unsafe { ptr::read(this) };
         // SAFETY: the scope waits (1).
         let scope = unsafe { &*scope };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work(scope))) {
