@@ -4,9 +4,8 @@
 
 use std::future::{Future, pending};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use volt::runtime::{Builder, Handle, Runtime};
@@ -297,6 +296,47 @@ fn drops_that_block_at_a_shutdown_end_and_run_once() {
             assert_eq!(dropped.swap(0, Ordering::Relaxed), count, "{workers} workers");
         }
     });
+}
+
+/// The same for tasks that are all idle, so that one thread finds all of them at once: the drop of one
+/// waits for another one that comes behind it.
+#[test]
+fn drops_at_a_shutdown_may_wait_for_tasks_that_are_cancelled_after_them() {
+    struct WaitsForLater(Arc<Mutex<Option<JoinHandle<()>>>>, bool);
+
+    impl Drop for WaitsForLater {
+        fn drop(&mut self) {
+            let later = self.0.lock().unwrap().take().expect("dropped once");
+            let join = || later.join().unwrap_err().is_cancelled();
+            assert!(if self.1 { volt::task::block_in_place(join) } else { join() });
+        }
+    }
+
+    for in_place in [true, false] {
+        let program = move || {
+            let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+            rt.block_on(async {
+                for _ in 0..10 {
+                    let later = Arc::new(Mutex::new(None));
+                    let waits = WaitsForLater(later.clone(), in_place);
+                    drop(volt::spawn(async move {
+                        pending::<()>().await;
+                        drop(waits);
+                    }));
+                    *later.lock().unwrap() = Some(volt::spawn(pending()));
+                }
+            });
+            std::thread::sleep(Duration::from_millis(10));
+            drop(rt);
+        };
+        let (done, ends) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            program();
+            done.send(()).unwrap();
+        });
+        assert!(ends.recv_timeout(LIMIT).is_ok(), "it hangs, in place: {in_place}");
+        thread.join().unwrap();
+    }
 }
 
 /// The thread that drops a current-thread runtime is not one that polls its tasks: it may block.

@@ -13,10 +13,14 @@
 //! | open             | links             | unlinks  | to closed; cancels all idle tasks, marks the others |
 //! | closed           | refused: cancelled | unlinks | cancels all idle tasks, marks the others |
 //!
+//! A shutdown moves the idle tasks to a second list of the shard, and cancels them one by one: the drop
+//! of one may wait for another one, which the thread that it blocks must not have to itself.
+//!
 //! Invariants:
-//! 1. The list and the links of its tasks are touched under the shard's lock only.
+//! 1. The lists and the links of their tasks are touched under the shard's lock only.
 //! 2. No user code runs under the lock.
-//! 3. A task is linked from its bind until its runner releases it, or shutdown becomes its runner.
+//! 3. A task is linked from its bind until its runner releases it, or shutdown becomes its runner; it
+//!    is in the second list from then on until it is about to be cancelled.
 //!
 //! | Edge  | Release side        | Acquire side      | Carries                   | Model |
 //! |-------|---------------------|-------------------|---------------------------|-------|
@@ -62,6 +66,8 @@ struct Shard {
 
 struct Content {
     tasks: LinkedList<Header>,
+    /// Tasks that were idle at shutdown: whoever takes one is its runner.
+    cancelled: LinkedList<Header>,
     closed: bool,
 }
 
@@ -79,7 +85,11 @@ impl OwnedTasks {
                 locked: AtomicBool::new(false),
                 len: AtomicUsize::new(0),
                 bound: AtomicU64::new(0),
-                content: UnsafeCell::new(Content { tasks: LinkedList::new(), closed: false }),
+                content: UnsafeCell::new(Content {
+                    tasks: LinkedList::new(),
+                    cancelled: LinkedList::new(),
+                    closed: false,
+                }),
             })
         };
         Self { shards: (0..shards.clamp(1, MAX_SHARDS)).map(|_| shard()).collect() }
@@ -162,28 +172,27 @@ impl OwnedTasks {
     /// Closes the list: later binds are refused. Drops the futures of all idle tasks, here; marks
     /// the others, which are dropped by whoever runs them or has them queued.
     ///
-    /// To be called by the thread that shuts the runtime down; a second call does nothing new.
+    /// A second call helps one that has not returned: a drop may wait for another one.
     pub(crate) fn close_and_cancel(&self) {
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            shard.closed = true;
-            let idle = shard.take_idle();
-            drop(shard);
-            let mut next = idle;
-            while let Some(task) = next {
-                // SAFETY: shutdown made us its runner, which owns the link.
-                next = unsafe { Header::queue_next(task) };
-                // SAFETY: the list's reference, now the runner's, keeps it alive.
-                let cancel = unsafe { task.as_ref() }.vtable.cancel_running;
-                // SAFETY: the function is the task's own; we are its runner and it is unlinked.
-                unsafe { cancel(task) };
-            }
+            let mut locked = shard.lock();
+            locked.closed = true;
+            locked.take_idle();
+            drop(locked);
+            shard.cancel();
         }
     }
 
-    /// True if no task is linked. After `close_and_cancel` it stays so once it is.
+    /// Drops the futures of tasks that [`close_and_cancel`](Self::close_and_cancel) is about to drop
+    /// on another thread, which may wait for them.
+    pub(crate) fn help_to_cancel(&self) {
+        self.shards.iter().for_each(|shard| shard.cancel());
+    }
+
+    /// True if there is no task. After `close_and_cancel` it stays so once it is.
     pub(crate) fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.lock().tasks.is_empty())
+        let is_empty = |shard: Guard<'_>| shard.tasks.is_empty() && shard.cancelled.is_empty();
+        self.shards.iter().all(|shard| is_empty(shard.lock()))
     }
 
     /// How many tasks are linked, roughly.
@@ -222,6 +231,18 @@ impl Shard {
         Guard(self)
     }
 
+    /// Cancels the tasks that were idle.
+    fn cancel(&self) {
+        loop {
+            // The lock is free again when the future is dropped.
+            let Some(task) = self.lock().cancelled.pop_front() else { return };
+            // SAFETY: the list's reference, now the runner's, keeps it alive.
+            let cancel = unsafe { task.as_ref() }.vtable.cancel_running;
+            // SAFETY: the function is the task's own; we are its runner and it is unlinked.
+            unsafe { cancel(task) };
+        }
+    }
+
     #[inline]
     fn try_lock(&self) -> bool {
         // ORD[OT1] acquire: the list as the last holder left it. A failure reads nothing.
@@ -256,10 +277,8 @@ impl Guard<'_> {
         bound.store(bound.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Marks all tasks as cancelled; unlinks those that were idle, whose runner the caller is now,
-    /// and chains them by `queue_next`.
-    fn take_idle(&mut self) -> Option<NonNull<Header>> {
-        let (mut first, mut last) = (None, None);
+    /// Marks all tasks as cancelled; moves those that were idle to the second list.
+    fn take_idle(&mut self) {
         let mut next = self.tasks.front();
         while let Some(task) = next {
             // SAFETY: linked in this list.
@@ -272,15 +291,9 @@ impl Guard<'_> {
             // SAFETY: linked in this list.
             unsafe { self.tasks.remove(task) };
             self.add_len(-1);
-            // SAFETY: we are the task's runner now, which owns its link.
-            unsafe { Header::set_queue_next(task, None) };
-            match last.replace(task) {
-                None => first = Some(task),
-                // SAFETY: as above, for the one before.
-                Some(last) => unsafe { Header::set_queue_next(last, Some(task)) },
-            }
+            // SAFETY: just unlinked; nobody else unlinks a task whose runner shutdown is.
+            unsafe { self.cancelled.push_back(task) };
         }
-        first
     }
 }
 

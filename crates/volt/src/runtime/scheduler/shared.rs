@@ -551,8 +551,9 @@ impl Shared {
         self.driver_handle.shutdown();
     }
 
-    /// Drops all queued tasks, whoever's they are.
+    /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop.
     fn drain(&self) {
+        self.owned.help_to_cancel();
         loop {
             let task =
                 self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
