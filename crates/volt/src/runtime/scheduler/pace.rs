@@ -14,10 +14,13 @@
 //! longer: a task from outside waits about as long as one from inside, which goes to the end of the
 //! ring. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
 //! batch is worth it. What was taken from the injector is run in between, and not counted: it is the
-//! member's own polls that are measured.
+//! member's own polls that are measured. A tick in which some of it ran tells only how long the own
+//! ones took at most, so it lowers the mean, and never raises it.
 //!
 //! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
 //! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
+//! And polls that become longer while each tick has some of a flood from outside: the injector may have
+//! its turn after a round of them that is longer than [`LOOK_NS`].
 //!
 //! Rejected: a fixed number of polls (128 polls of 5 ms are 640 ms in which no socket is looked at);
 //! the clock at each poll (more than many polls take); a thread that only looks after the driver (it
@@ -169,7 +172,11 @@ impl Pace {
         let start = self.start_ns.replace(now);
         let took = if start == 0 { 0 } else { now.saturating_sub(start) };
         if start != 0 {
-            self.average(took as f32 / polls.saturating_sub(self.fetched.get()).max(1) as f32);
+            let own = polls.saturating_sub(self.fetched.get());
+            let at_most = took as f32 / own as f32;
+            if own == polls || own != 0 && at_most < self.poll_ns.get() {
+                self.average(at_most);
+            }
         }
         // As many as fit: none, if `took` is more than all of them may take.
         let fit = (u64::from(polls) * LOOK_NS).checked_div(took).unwrap_or(u64::MAX);

@@ -18,19 +18,31 @@ impl Member {
 
     /// Polls `polls` times; the longest time between two looks at the driver.
     fn poll(&mut self, polls: u32, each_ns: u64) -> u64 {
-        let mut longest = 0;
-        for _ in 0..polls {
-            if self.pace.is_over() {
-                self.clock_reads += 1;
-                if self.pace.tick(self.now).look {
-                    longest = longest.max(self.now - self.looked);
-                    self.looked = self.now;
-                }
+        let longest = (0..polls).map(|_| self.poll_one(each_ns, false)).max();
+        longest.unwrap_or(0).max(self.now - self.looked)
+    }
+
+    /// Polls `polls` tasks of a batch from the injector.
+    fn poll_fetched(&mut self, polls: u32, each_ns: u64) {
+        (0..polls).for_each(|_| _ = self.poll_one(each_ns, true));
+    }
+
+    /// The time since the last look, if there was one now.
+    fn poll_one(&mut self, each_ns: u64, fetched: bool) -> u64 {
+        let mut since = 0;
+        if self.pace.is_over() {
+            self.clock_reads += 1;
+            if self.pace.tick(self.now).look {
+                since = self.now - self.looked;
+                self.looked = self.now;
             }
-            self.pace.count();
-            self.now += each_ns;
         }
-        longest.max(self.now - self.looked)
+        if fetched {
+            self.pace.count_fetched();
+        }
+        self.pace.count();
+        self.now += each_ns;
+        since
     }
 }
 
@@ -135,18 +147,44 @@ fn an_empty_injector_is_looked_at_until_it_is_not() {
     assert!(member.pace.injector_has_its_turn());
 }
 
-/// Otherwise a flood of short ones from outside would make those among long ones wait.
+/// How many polls of the member's own, of `own_ns`, come between two batches of a flood.
+fn between_batches(member: &mut Member, round: u32, own_ns: u64, fetched: (u32, u64)) -> u32 {
+    let mut own = 0;
+    for _ in 0..1_000 {
+        while !member.pace.injector_has_its_turn() {
+            member.poll(1, own_ns);
+            own += 1;
+        }
+        member.pace.injector_had_its_turn(round, false);
+        member.poll_fetched(fetched.0, fetched.1);
+    }
+    own / 1_000
+}
+
+/// A flood of short ones from outside does not make the others look short, or they would make it wait.
 #[test]
 fn what_came_from_the_injector_does_not_count_as_the_members_own() {
-    let mut member = Member::new();
-    for _ in 0..1_000 {
-        for _ in 0..60 {
-            member.pace.count_fetched();
-            member.poll(1, 100);
-        }
-        member.poll(1, 10_000);
+    for fetched in [(4, 10), (16, 100), (33, 100), (60, 100)] {
+        let mut member = Member::new();
+        member.poll(10_000, 10_000);
+        let between = between_batches(&mut member, 200, 10_000, fetched);
+        assert!((24..=25).contains(&between), "{fetched:?}: {between}");
+        // They become shorter meanwhile.
+        between_batches(&mut member, 200, 1_000, fetched);
+        let between = between_batches(&mut member, 200, 1_000, fetched);
+        assert!(between > 100, "{fetched:?}: {between}");
     }
-    assert!((4_980..=5_000).contains(&turns(&mut member, 0, true, 10_000)));
+}
+
+/// A flood of long ones does not make the others look long, or each would wait for a batch.
+#[test]
+fn long_polls_of_what_came_from_the_injector_do_not_make_the_members_own_long() {
+    for fetched in [(1, 1_000_000), (4, 100_000), (33, 100_000), (64, 7_000)] {
+        let mut member = Member::new();
+        member.poll(10_000, 1_000);
+        let between = between_batches(&mut member, 100, 1_000, fetched);
+        assert!((99..=101).contains(&between), "{fetched:?}: {between}");
+    }
 }
 
 #[test]
