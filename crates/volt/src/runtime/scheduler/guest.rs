@@ -84,6 +84,8 @@ impl<'r> Guest<'r> {
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         worker.choosy.set(self.choosy && !self.shared.is_current_thread());
         context::set_worker(worker);
+        // It may be in the first poll of its future.
+        worker.begin_root();
         Some(worker)
     }
 
@@ -205,6 +207,13 @@ impl Worker<'_> {
         true
     }
 
+    /// A poll of this thread's own future begins, which may be long.
+    fn begin_root(&self) {
+        // ORD relaxed: a hint.
+        self.slot.kind.store(quick::OF_NO_TASK, Relaxed);
+        self.rouse_watcher();
+    }
+
     fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>, queues: bool) -> Option<T> {
         loop {
             // By a call on top of this one: who wakes this member, wakes the other thread.
@@ -216,9 +225,7 @@ impl Worker<'_> {
                 self.be_open();
                 self.flush_yielded_quietly();
                 self.count_poll();
-                // ORD relaxed: a hint.
-                self.slot.kind.store(quick::OF_NO_TASK, Relaxed);
-                self.rouse_watcher();
+                self.begin_root();
                 if let Some(output) = poll() {
                     return Some(output);
                 }

@@ -22,6 +22,8 @@ const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
 /// A first poll that takes longer is not quick.
 pub(super) const QUICK_NS: u64 = 50_000;
 
+/// The kind of what a member polls that has not polled yet, or a guest that has left.
+pub(super) const OF_NOBODY: usize = 0;
 /// What stands for the kind of a future that is no task, of which nothing is known.
 pub(super) const OF_NO_TASK: usize = 1;
 

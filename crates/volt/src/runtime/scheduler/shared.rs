@@ -25,7 +25,7 @@ use super::idle::Idle;
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
 use super::park::{CLAIMED, Park, ROOT};
-use super::quick::Quick;
+use super::quick::{self, Quick};
 use super::registry;
 use super::ring::{Pushed, Ring};
 use super::threads::{Threads, wait_briefly};
@@ -407,6 +407,10 @@ impl Shared {
 
     /// The guest `index`, which runs and whose queues are empty, leaves.
     pub(super) fn detach_guest(&self, index: usize) -> bool {
+        let slot = &self.slots[index];
+        // ORD relaxed: a hint.
+        slot.kind.store(quick::OF_NOBODY, Relaxed);
+        slot.watched.forget();
         let left_alone = self.idle.detach(index);
         let bit = 1_u64 << (index - self.workers);
         // ORD[GU1] release: the slot as this guest leaves it.

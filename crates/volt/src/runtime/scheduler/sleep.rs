@@ -9,6 +9,7 @@ use volt_sync::internal::primitive::spin;
 
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
+use super::quick;
 use super::shared::Slot;
 use super::stall::{Look, Watch};
 use super::worker::{Stage, Step, Worker};
@@ -77,10 +78,12 @@ impl Worker<'_> {
             return false;
         }
         self.shared.used_slots().iter().enumerate().all(|(index, slot)| {
+            // ORD relaxed: a hint.
+            let kind = slot.kind.load(Relaxed);
             index == self.index
+                || kind == quick::OF_NOBODY
                 || self.shared.idle.is_parked(index)
-                // ORD relaxed: a hint.
-                || self.shared.quick.knows(slot.kind.load(Relaxed))
+                || self.shared.quick.knows(kind)
         })
     }
 

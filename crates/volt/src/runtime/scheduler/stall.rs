@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::AtomicU64;
 
+use super::quick;
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -57,6 +58,14 @@ impl Watched {
             polls: AtomicU64::new(0),
             since_ns: AtomicU64::new(0),
             reported: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// The member has left; another one may come.
+    pub(super) fn forget(&self) {
+        for hint in [&self.polls, &self.reported] {
+            // ORD relaxed: a hint.
+            hint.store(u64::MAX, Relaxed);
         }
     }
 
@@ -134,10 +143,13 @@ impl Worker<'_> {
             total = total.wrapping_add(polls);
             // ORD relaxed: a hint.
             let kind = slot.kind.load(Relaxed);
-            if index != self.index && !shared.quick.knows(kind) {
+            if index == self.index || kind == quick::OF_NOBODY {
+                continue;
+            }
+            if !shared.quick.knows(kind) {
                 unproven = unproven.wrapping_add(polls);
             }
-            if index == self.index || shared.idle.is_parked(index) {
+            if shared.idle.is_parked(index) {
                 continue;
             }
             at_work = true;

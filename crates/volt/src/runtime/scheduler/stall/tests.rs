@@ -2,11 +2,15 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use volt_sync::internal::primitive::Arc;
+
 use super::{CALM_LOOK, FIRST_LOOK, LAST_LOOK, Look, Watch};
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::idle::{Idle, SelfUnpark};
+use crate::runtime::scheduler::park::Park;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::time::Clock;
@@ -15,7 +19,7 @@ const QUICK: usize = 32;
 const SLOW: usize = 48;
 
 /// Members 0, the watcher, 1, which works from time to time, and 2, all of them parked.
-fn with_members(test: impl FnOnce(&Shared, [&Worker<'_>; 3])) {
+fn with_members(test: impl FnOnce(&Arc<Shared>, [&Worker<'_>; 3])) {
     let (driver, handle) = Driver::new(3, Clock::real()).unwrap();
     let shared = Shared::new(Config::default(), 3, driver, handle);
     let parks = [0, 1, 2].map(|index| shared.park_of(index));
@@ -132,4 +136,45 @@ fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
         assert!(poll_a_task(members));
         assert!(shared.drowsy.load(Relaxed));
     });
+}
+
+/// A guest that has left stands still, but in no poll.
+#[test]
+fn who_has_left_is_not_stalled() {
+    with_members(|shared, members| {
+        let guests = [Park::new(), Park::new()].map(Arc::new);
+        let [first, second] = guests.each_ref().map(|park| shared.attach_guest(park).unwrap());
+        // It has polled a task, and leaves. The other one stays, and its place is behind.
+        shared.slot(first).kind.store(QUICK, Relaxed);
+        shared.slot(first).polls.store(1, Relaxed);
+        let _ = shared.detach_guest(first);
+        let _ = shared.idle.park(second, false, false);
+        let mut watch = Watch::new();
+        poll_and_look(members, QUICK, &mut watch);
+        std::thread::sleep(2 * FIRST_LOOK);
+        become_drowsy(members, &mut watch);
+        assert_eq!(shared.slow_polls.get(), 0);
+        assert!(shared.quick.knows(QUICK));
+        get_up(&shared.idle, second);
+        let _ = shared.detach_guest(second);
+    });
+}
+
+/// Nothing is known of the first poll of a future in `block_on`, which may be long.
+#[test]
+fn who_becomes_a_guest_wakes_a_drowsy_watcher() {
+    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    assert!(shared.idle.park(0, false, false).watcher);
+    // ORD relaxed: of this thread.
+    shared.drowsy.store(true, Relaxed);
+    guest::block_on(&shared, async {
+        let task = shared.spawn(async {});
+        assert!(!shared.idle.is_parked(0));
+        drop(task);
+    });
+    shared.begin_shutdown();
+    context::with_worker(&worker, || worker.end());
 }
