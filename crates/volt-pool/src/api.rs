@@ -20,7 +20,9 @@ use crate::worker::{Worker, with_current};
 /// thread forks, until it has ended. A thread outside of pools becomes a guest of the
 /// [default pool](global) for that time, and works in place in the same way.
 ///
-/// There is no promise that both run at the same time: they must not wait for each other.
+/// There is no promise that both run at the same time: they must not wait for each other. If not a
+/// single thread can be started, both run here, and nothing else: what others have queued is left to
+/// them, since the caller may hold a lock that it wants.
 ///
 /// # Panics
 ///

@@ -8,7 +8,9 @@
 //!    back to the caller.
 //!
 //! Threads start when there is work and nobody to do it. A thread that cannot be started is taken
-//! back; with no thread at all, whoever submitted work runs what is queued (finding T2).
+//! back; with no thread at all, whoever submitted work runs what is queued (finding T2). A `join`
+//! starts threads as well, but never runs the queue: its caller may hold a lock that a task wants.
+//! So whoever submits while another thread tries to start the pool's first one waits for the outcome.
 
 use std::cell::Cell;
 use std::io;
@@ -65,6 +67,8 @@ pub(crate) struct Core {
     starts: AtomicUsize,
     /// How many threads have a number.
     threads: AtomicUsize,
+    /// Set when the first thread was started: there is one until the pool ends.
+    attended: AtomicBool,
     /// Records of guests that are not in use.
     guests: Mutex<Vec<Guest>>,
     spin: Duration,
@@ -117,6 +121,7 @@ impl Core {
             ending: Mutex::new(()),
             starts: AtomicUsize::new(0),
             threads: AtomicUsize::new(0),
+            attended: AtomicBool::new(false),
             guests: Mutex::new(Vec::new()),
             spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
             least_offers: if config.threads > processors { OFFERS } else { 1 },
@@ -198,13 +203,15 @@ impl Core {
     #[inline]
     pub(crate) unsafe fn schedule(&self, task: NonNull<Task>) -> Result<(), Closed> {
         match self.own_thread() {
-            // SAFETY: our own record; the task is in no queue (1).
-            Some(worker) => unsafe { worker.push(task) },
+            Some(worker) => {
+                // SAFETY: our own record; the task is in no queue (1).
+                unsafe { worker.push(task) };
+                self.notify();
+                Ok(())
+            }
             // SAFETY: the task is in no queue (1).
-            None => unsafe { self.inject((task, task)) }?,
+            None => unsafe { self.inject((task, task)) },
         }
-        self.notify();
-        Ok(())
     }
 
     /// Queues a chain.
@@ -216,17 +223,20 @@ impl Core {
         chain: (NonNull<Task>, NonNull<Task>),
     ) -> Result<(), Closed> {
         match self.own_thread() {
+            Some(worker) => {
+                // SAFETY: in no queue (1).
+                unsafe { worker.push_chain(chain) };
+                self.notify();
+                Ok(())
+            }
             // SAFETY: in no queue (1).
-            Some(worker) => unsafe { worker.push_chain(chain) },
-            // SAFETY: in no queue (1).
-            None => unsafe { self.inject(chain) }?,
+            None => unsafe { self.inject(chain) },
         }
-        self.notify();
-        Ok(())
     }
 
-    /// Queues a chain from outside. For a thread that was one of the pool's the pool has ended: all
-    /// others may have as well, and the shutdown, which takes what is left, waits for this one.
+    /// Queues a chain from outside, and makes sure that it is run. For a thread that was one of the
+    /// pool's the pool has ended: all others may have as well, and the shutdown, which takes what
+    /// is left, waits for this one.
     ///
     /// # Safety
     /// 1. As for `schedule`, for each task of the chain.
@@ -236,7 +246,44 @@ impl Core {
             return Err(Closed);
         }
         // SAFETY: in no queue (1).
-        unsafe { self.injector.push(chain) }.map(drop)
+        unsafe { self.injector.push(chain) }?;
+        self.notify();
+        // Killed by `engine::model::a_task_queued_during_a_start_that_fails_is_run`.
+        #[cfg(not(volt_mutant = "submitters_run_what_no_thread_runs"))]
+        if !self.is_attended() {
+            self.attend();
+        }
+        Ok(())
+    }
+
+    /// Counts a thread that a model plays.
+    #[cfg(all(test, volt_loom))]
+    pub(crate) fn count_played_thread(&self) {
+        assert!(self.sync.count_start(1));
+        // ORD relaxed: see `is_attended`.
+        self.attended.store(true, Relaxed);
+    }
+
+    /// True once a thread was started.
+    fn is_attended(&self) -> bool {
+        // ORD relaxed: a thread that was counted and does not fail to start searches after the
+        // notification, see `sync_word`.
+        self.attended.load(Relaxed)
+    }
+
+    /// Runs what is queued if no thread can be started for it. The caller has queued something.
+    #[cold]
+    fn attend(&self) {
+        let mut attempt = 0;
+        while self.sync.spawned() > 0 {
+            // Somebody else starts the first thread just now, and may run nothing if that fails.
+            volt_sync::internal::primitive::spin(attempt);
+            attempt += 1;
+            if self.is_attended() || self.sync.is_shut_down() {
+                return;
+            }
+        }
+        self.run_inline();
     }
 
     /// True if the calling thread was one of the pool's, and has ended its part.
@@ -286,8 +333,12 @@ impl Core {
         let mut handles = lock(&self.handles);
         let started = self.try_start().map(|handle| handles.push(handle)).is_ok();
         drop(handles);
-        if !started && self.sync.start_failed() == 0 {
-            self.run_inline();
+        if started {
+            // ORD relaxed: see `is_attended`.
+            self.attended.store(true, Relaxed);
+        } else {
+            // With no thread left, each submitter runs what it has queued.
+            let _left = self.sync.start_failed();
         }
         started
     }
@@ -375,9 +426,10 @@ impl Core {
         self.run_queue();
     }
 
-    /// True if there are tasks in the pool's queue and no thread at all.
+    /// True if there are tasks in the pool's queue and no thread at all. One that is just being
+    /// started does not count: if that fails, nobody wakes who waits.
     pub(crate) fn is_unattended(&self) -> bool {
-        self.injector.is_waiting() && self.sync.spawned() == 0
+        self.injector.is_waiting() && (!self.is_attended() || self.sync.spawned() == 0)
     }
 
     /// For a thread that waits: runs what is queued if there is no thread for it. False if there

@@ -28,7 +28,7 @@
 //! 2. A thread sleeps only after it saw `notified` unset while it was counted in `idle`.
 //! 3. A thread that failed to start leaves no trace but the tasks: the state goes back from SIGNALED
 //!    to PENDING, and with no thread left `notified` is cleared, since nobody could consume it
-//!    (finding T2: the seed's pool is dead after one failure). The caller then runs the tasks.
+//!    (finding T2: the seed's pool is dead after one failure). Their submitters then run the tasks.
 //! 4. Nothing overwrites SHUTDOWN, and it wakes all (finding T3).
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
@@ -37,8 +37,8 @@
 //! | [SY2] | `SyncWord::post` | `SyncWord::wait` | the change of the word, or the message, that the event is about | `a_task_pushed_before_notify_is_run` |
 //!
 //! Progress: with `notified` set, or a state other than PENDING, some thread will look at the queues
-//! after the push: the one that consumes the bit before it may sleep (invariant 2), or the caller
-//! whose thread failed to start (invariant 3). The look that skips the read-modify-write is ordered
+//! after the push: the one that consumes the bit before it may sleep (invariant 2), or the submitter,
+//! if no thread could be started (invariant 3). The look that skips the read-modify-write is ordered
 //! by the paired fences: in `notify_one` between push and look, in `wait`, `found` and `start_failed`
 //! between consuming the bit and searching.
 //!
@@ -337,7 +337,7 @@ impl SyncWord {
     }
 
     /// Takes back the count of a thread that could not be started. Returns how many there are; if
-    /// none, the caller runs what is queued.
+    /// none, each submitter runs what it has queued.
     #[cold]
     pub(crate) fn start_failed(&self) -> u32 {
         #[cfg(all(test, volt_loom))]

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
-
+use std::thread;
 use std::time::{Duration, Instant};
 use volt_sync::internal::primitive::Mutex;
 
@@ -206,6 +206,36 @@ fn failed_starts_lose_no_work() {
         pool.shutdown();
         assert_eq!(ran.load(SeqCst), 3000, "start {failing} fails");
     }
+}
+
+/// The caller of `join` may hold a lock that somebody else's task wants.
+#[test]
+fn a_join_in_a_pool_without_threads_runs_no_task_of_others() {
+    let (starting, is_starting) = mpsc::channel();
+    let (queueing, is_queueing) = mpsc::channel();
+    let is_queueing = Mutex::new(is_queueing);
+    let fail_start = move |_| {
+        starting.send(()).unwrap();
+        is_queueing.lock().unwrap().recv().unwrap();
+        // The task is queued meanwhile.
+        thread::sleep(Duration::from_millis(50));
+        true
+    };
+    let pool = Builder::new().threads(1).fail_start(fail_start).build().unwrap();
+    let (ran, ran_on) = mpsc::channel();
+    thread::scope(|s| {
+        let joiner = s.spawn(|| {
+            assert_eq!(pool.join(|| 1, || 2), (1, 2));
+        });
+        is_starting.recv().unwrap();
+        // Each later start.
+        (0..100).for_each(|_| queueing.send(()).unwrap());
+        pool.spawn(move || ran.send(thread::current().id()).unwrap());
+        let ran_on = ran_on.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_ne!(ran_on, joiner.thread().id());
+        joiner.join().unwrap();
+    });
+    pool.shutdown();
 }
 
 #[repr(C)]

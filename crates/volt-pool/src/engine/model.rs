@@ -1,9 +1,11 @@
+use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Config, Core, lock};
+use crate::install::install;
 use crate::task::{Action, Task};
-use std::ptr::NonNull;
 use volt_sync::internal::primitive::{AtomicU32, thread};
 
 #[repr(C)]
@@ -63,5 +65,67 @@ fn a_thread_that_ends_at_once_is_joined() {
         // Loom would not switch between a lone look and the end of the thread.
         thread::yield_now();
         handles.is_empty() && core.sync.spawned() == 0
+    });
+}
+
+/// A pool of which no thread can be started.
+fn without_threads() -> StdArc<Core> {
+    let fail_start: StdArc<dyn Fn(usize) -> bool + Send + Sync> = StdArc::new(|_| true);
+    Core::new(Config { threads: 1, fail_start: Some(fail_start), ..Config::default() })
+}
+
+/// A `join` that offers a fork tries to start a thread, and must not run the queue when that fails.
+#[test]
+fn a_task_queued_during_a_start_that_fails_is_run() {
+    loom::model(|| {
+        let core = without_threads();
+        let node = Box::leak(Box::new(Node { task: Task::new(count), runs: AtomicU32::new(0) }));
+        let node: &'static Node = node;
+        let other = core.clone();
+        let joiner = thread::spawn(move || other.notify());
+        schedule(&core, node);
+        assert_eq!(node.runs.load(Relaxed), 1, "who queued it has run it");
+        joiner.join().unwrap();
+        core.shut_down(true).run();
+        // SAFETY: leaked above, and nobody uses it any more.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(node).cast_mut()) });
+    });
+}
+
+#[repr(C)]
+struct Waits {
+    task: Task,
+    core: *const Core,
+    result: Cell<u32>,
+}
+
+unsafe fn install_one(task: NonNull<Task>, _: Action) {
+    // SAFETY: the model's task is a `Waits`, which it keeps.
+    let waits = unsafe { task.cast::<Waits>().as_ref() };
+    // SAFETY: the model keeps the core.
+    waits.result.set(install(unsafe { &*waits.core }, || 1));
+}
+
+/// A task that its submitter runs leaves what it queues to that one, except while it waits for it. A
+/// start that fails at that time is no reason to sleep.
+#[test]
+fn a_wait_during_a_start_that_fails_runs_the_queue() {
+    // The start has to begin after the wait's first look, and to fail after its second one.
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(4);
+    builder.check(|| {
+        let core = without_threads();
+        let waits =
+            Waits { task: Task::new(install_one), core: &raw const *core, result: Cell::new(0) };
+        let task = NonNull::from(&waits).cast();
+        // SAFETY: the task lives until it has run.
+        unsafe { Task::mark_queued(task) };
+        let other = core.clone();
+        let joiner = thread::spawn(move || other.notify());
+        // SAFETY: in no queue, and this thread runs it.
+        unsafe { core.schedule(task) }.unwrap();
+        assert_eq!(waits.result.get(), 1);
+        joiner.join().unwrap();
+        core.shut_down(true).run();
     });
 }

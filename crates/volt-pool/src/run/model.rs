@@ -10,7 +10,7 @@ use volt_sync::internal::primitive::{Arc, AtomicU32, thread};
 /// A pool without threads: the model's second thread calls what is queued.
 fn core() -> StdArc<Core> {
     let core = Core::new(Config { threads: 1, ..Config::default() });
-    assert!(core.sync.count_start(1), "the thread that the model plays");
+    core.count_played_thread();
     core
 }
 

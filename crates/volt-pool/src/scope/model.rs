@@ -24,7 +24,7 @@ unsafe impl Send for Pool {}
 impl Pool {
     fn new() -> Arc<Self> {
         let core = Core::new(Config { threads: 1, ..Config::default() });
-        assert!(core.sync.count_start(1), "the thread that the model plays");
+        core.count_played_thread();
         Arc::new(Self {
             worker: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
             core,
