@@ -162,9 +162,10 @@ fn a_watch_channels_last_store_does_not_erase_the_close() {
     }
 }
 
-/// Finding K7, edge SY3 (`SyncWord::exited`): the last of several decrements is to carry on what the
-/// others did. A release decrement starts a sequence that the others' updates continue, so that
-/// whoever reads the last value sees everything; AcqRel is what the code has.
+/// Finding K7: where a shutdown waits for a count of threads alone, the last of several decrements has
+/// to carry on what the others did. A release decrement starts a sequence that the others' updates
+/// continue, so that whoever reads the last value sees everything. The pool joins its threads besides,
+/// which carries that, so `SyncWord::exited` only counts.
 #[test]
 fn the_end_of_the_pool_sees_what_every_thread_did() {
     let hidden = |exit: Order| {
