@@ -61,11 +61,16 @@ impl Place {
     }
 
     fn claim(&self) -> Option<NonNull<Fork>> {
-        if self.is_empty() {
+        // ORD relaxed: a look, by which an empty place is left alone.
+        let job = self.job.load(Relaxed);
+        if job.is_null() {
             return None;
         }
         // ORD[FK1] acquire: the job.
-        NonNull::new(self.job.swap(ptr::null_mut(), Acquire))
+        // ORD relaxed: a failure carries nothing.
+        let claimed = self.job.compare_exchange(job, ptr::null_mut(), Acquire, Relaxed);
+        // What was there, and not what was seen: another job may lie where that one was.
+        claimed.ok().and_then(NonNull::new)
     }
 
     fn take_back(&self, job: *const Fork) -> bool {

@@ -1,7 +1,8 @@
 use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::engine::{Config, Core};
+use crate::engine::{Config, Core, processors};
+use crate::offer::OFFERS;
 use crate::worker::{Work, Worker};
 use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
 
@@ -21,9 +22,15 @@ unsafe impl Send for Pair {}
 
 impl Pair {
     fn new() -> Arc<Self> {
-        let core = Core::new(Config { threads: 1, ..Config::default() });
-        // Nobody is started: the one thread is counted.
-        core.count_played_thread();
+        Self::with_threads(1)
+    }
+
+    fn with_threads(threads: u32) -> Arc<Self> {
+        let core = Core::new(Config { threads, ..Config::default() });
+        // Nobody is started: all threads are counted.
+        for _ in 0..threads {
+            core.count_played_thread();
+        }
         Arc::new(Self {
             owner: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
             thief: Worker::new(StdArc::as_ptr(&core), 1, Some(1)),
@@ -80,6 +87,28 @@ fn two_thieves_take_a_fork_once() {
         for thread in threads {
             thread.join().unwrap();
         }
+    });
+}
+
+/// The older of two offered forks is claimed while the owner takes the younger one back, and fills its
+/// place again.
+#[test]
+fn two_offered_forks_are_each_run_once() {
+    loom::model(|| {
+        let pair = Pair::with_threads(processors() + 1);
+        let other = pair.clone();
+        let thread = thread::spawn(move || other.steal());
+        assert_eq!(pair.core.least_offers(), OFFERS);
+        let runs = [0; 3].map(AtomicU32::new);
+        let run = |i: usize| runs[i].fetch_add(1, Relaxed);
+        let inner = || {
+            pair.owner.join(|| (), || run(0));
+            pair.owner.join(|| (), || run(1));
+        };
+        pair.owner.join(inner, || run(2));
+        assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1));
+        assert!(pair.owner.offer.is_empty());
+        thread.join().unwrap();
     });
 }
 

@@ -1,3 +1,6 @@
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::{FORKS, Worker};
 use crate::engine::processors;
 use crate::offer::OFFERS;
@@ -51,4 +54,43 @@ fn a_thread_that_may_lack_a_processor_offers_more() {
     let processors = processors() as usize;
     assert_eq!(by_one_of(processors), 1);
     assert_eq!(by_one_of(processors + 1), OFFERS);
+}
+
+/// Nobody takes any of the forks; the innermost first half panics.
+#[test]
+fn a_panic_takes_back_all_that_is_offered() {
+    struct Dropped<'a>(&'a Cell<usize>);
+
+    impl Drop for Dropped<'_> {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+        }
+    }
+
+    fn run(_: Dropped<'_>) {
+        panic!("the first half of this fork panics");
+    }
+
+    fn nest(worker: &Worker, depth: usize, dropped: &Cell<usize>) {
+        if depth == 0 {
+            assert_eq!(worker.offer.len(), OFFERS);
+            panic!("innermost");
+        }
+        let second = Dropped(dropped);
+        worker.join(|| nest(worker, depth - 1, dropped), move || run(second));
+    }
+
+    let threads = processors() as usize + 1;
+    let pool = Builder::new().threads(threads).fail_start(|_| true).build().unwrap();
+    pool.core().as_guest(|worker| {
+        let worker = worker.unwrap();
+        for _ in 0..2 {
+            let dropped = Cell::new(0);
+            let nested = AssertUnwindSafe(|| nest(worker, OFFERS + 2, &dropped));
+            let panic = catch_unwind(nested).unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&"innermost"));
+            assert_eq!(dropped.get(), OFFERS + 2);
+            assert_eq!((depth(worker), worker.offer.len()), (0, 0));
+        }
+    });
 }
