@@ -58,7 +58,8 @@ pub(crate) fn settle(attempt: u32) -> bool {
 /// A short wait ends while the winner is still at it, and the two go on taking the lines from each
 /// other for every message: four senders and four receivers of a channel for 16 need 70 to 170 ns a
 /// message with a first wait of one hint or of 32, by how far the processors are apart, and 35 to 50
-/// with this one. Where threads meet by chance, a wait is rare.
+/// with this one. Where threads meet by chance, a wait is rare. The exchanges are strong ones: a weak
+/// one fails for no reason on some machines, and would pay for a wait nobody gains by.
 pub(crate) struct BackOff(u32);
 
 impl BackOff {

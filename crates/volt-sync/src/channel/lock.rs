@@ -19,7 +19,7 @@
 //! | [SL1] | `Unlock::drop` | `SpinLock::with_spinning` | the content | `channel::lock::model::the_content_is_exclusive` |
 //!
 //! Progress: a preempted holder delays the others, which give their time slices away after a while.
-//! A thread that found the lock taken waits longer and longer, so that the holder can take it several
+//! A thread that found the lock taken waits for microseconds, so that the holder can take it several
 //! times: throughput comes before fairness between threads (among waiting futures, the queues are
 //! what is fair).
 //!
@@ -97,7 +97,7 @@ impl<T> SpinLock<T> {
                 continue;
             }
             // ORD[SL1] acquire: the content as the last holder left it.
-            if self.locked.compare_exchange_weak(false, true, Acquire, Relaxed).is_ok() {
+            if self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok() {
                 return;
             }
         }

@@ -285,7 +285,7 @@ impl<T> Ring<T> {
             let next = tail.wrapping_add(ONE);
             // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
             // ORD relaxed: a failure only says where to try again.
-            if self.tail.compare_exchange_weak(tail, next, SeqCst, Relaxed).is_ok() {
+            if self.tail.compare_exchange(tail, next, SeqCst, Relaxed).is_ok() {
                 return Ok(Free { place, published: stamp | PUBLISHED });
             }
             back_off.lost();
@@ -330,7 +330,7 @@ impl<T> Ring<T> {
             if stamp == free {
                 let next = tail.0.wrapping_add(ONE);
                 // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
-                if self.tail.compare_exchange_weak(tail.0, next, SeqCst, Relaxed).is_ok() {
+                if self.tail.compare_exchange(tail.0, next, SeqCst, Relaxed).is_ok() {
                     return Ok(Free { place, published: free | PUBLISHED });
                 }
                 back_off.lost();
@@ -414,7 +414,7 @@ impl<T> Ring<T> {
             let next = tail.wrapping_add(ONE) - RESERVED_ONE;
             // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
             // ORD relaxed: a failure only says where to try again.
-            if self.tail.compare_exchange_weak(tail, next, SeqCst, Relaxed).is_ok() {
+            if self.tail.compare_exchange(tail, next, SeqCst, Relaxed).is_ok() {
                 return Ok((Free { place, published: free | PUBLISHED }, Tail(tail)));
             }
             back_off.lost();
@@ -460,7 +460,7 @@ impl<T> Ring<T> {
                 let next = head.wrapping_add(ONE);
                 // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
                 // ORD relaxed: a failure only says where to try again.
-                if self.head.compare_exchange_weak(head, next, SeqCst, Relaxed).is_ok() {
+                if self.head.compare_exchange(head, next, SeqCst, Relaxed).is_ok() {
                     return Ok(Full { place, free: self.next_stamp(head) });
                 }
                 back_off.lost();
