@@ -28,8 +28,9 @@ impl Pair {
     fn with_threads(threads: u32) -> Arc<Self> {
         let core = Core::new(Config { threads, ..Config::default() });
         // Nobody is started: all threads are counted.
-        for _ in 0..threads {
-            core.count_played_thread();
+        core.count_played_thread();
+        for _ in 1..threads {
+            assert!(core.sync.count_start(threads));
         }
         Arc::new(Self {
             owner: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
