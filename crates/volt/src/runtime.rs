@@ -473,8 +473,8 @@ where
 /// `f` and the rest of the poll. Inside `block_on` the other workers take the queued tasks. Outside
 /// of a runtime, `f` is just called. `block_on` may be called inside of `f`.
 ///
-/// In the drop of a future, too, when the runtime shuts down: the other thread cancels the remaining
-/// tasks, so `f` may wait for them.
+/// In the drop of a future, too, when a multi-thread runtime shuts down: the other thread cancels the
+/// remaining tasks, so `f` may wait for them.
 ///
 /// The task cannot do anything else meanwhile (other branches of its `join!`, say), and cannot be
 /// aborted; [`spawn_blocking`] is the better choice where its bounds
