@@ -154,9 +154,7 @@ impl WaiterSlot {
     fn retry(&self, waker: &Waker) {
         spin(0);
         // The taker may have another task's waker.
-        // Killed by `waiter_slot::model::the_next_task_registers_while_the_last_ones_waker_is_taken`.
-        #[cfg(not(volt_mutant = "waiter_slot_retry"))]
-        let _ = waker;
+        waker.wake_by_ref();
     }
 
     /// Takes the registered waker, if there is one.
