@@ -1,7 +1,7 @@
 //! A place for the waker of one waiter, filled and emptied without a lock.
 //!
 //! Purpose: the wake-up of the only waiter (the owner of a `JoinSet`, a pool's joiner) costs one
-//! read-modify-write, whether somebody waits or not.
+//! read-modify-write when nobody waits and two when somebody does.
 //!
 //! Rejected:
 //! * A flag beside the waker, read by the waking side (the seed's first attempt): the flag is a hint
@@ -10,56 +10,49 @@
 //!   before it is called. Here the reference-counted `Waker` itself moves out.
 //! * Waking by reference and keeping the waker for the next round: saves a clone, but user code
 //!   would run while the registrant finds the slot busy, and a finished task would stay allocated.
-//! * One word for "there is a waker" and "a taker is in the cell": the taker's return is a second
-//!   read-modify-write then, since a store would end the release sequences that [WS3] needs.
 //!
-//! State: `armed`, changed by read-modify-writes only, and `full`, changed by stores.
-//!
-//! | `armed` | `full` | The cell               | `register`                    | `take`, `wake`      |
-//! |---------|--------|------------------------|-------------------------------|---------------------|
-//! | no      | no     | the registrant's       | sets `full`, writes, arms     | nothing             |
-//! | yes     | yes    | the next disarmer's    | same waker: nothing; other: disarms, writes, arms | disarms, moves the waker out, clears `full` |
-//! | no      | yes    | whoever disarmed       | wakes itself                  | nothing             |
+//! | State             | The cell                | `register`                  | `take`, `wake`       |
+//! |-------------------|-------------------------|-----------------------------|----------------------|
+//! | empty (0)         | no waker; registrant's  | writes, to ARMED and BUSY   | nothing              |
+//! | ARMED and BUSY    | a waker; the next taker's | same waker: nothing; other: to BUSY, writes, back | to BUSY, moves it out, to 0 |
+//! | BUSY              | whoever went to BUSY    | wakes itself                | nothing              |
 //!
 //! Invariants:
-//! 1. The cell holds a waker that the slot owns if and only if `armed` is set, or whoever cleared it
-//!    has not moved the waker out yet.
-//! 2. The cell is written only by the registrant, while `full` is not set or after it disarmed
-//!    itself. A taker reads it only after it disarmed; clearing `full` is its last access. It copies
-//!    the bits out without changing the cell, so the registrant may compare them at the same time.
-//! 3. `full` is set by the registrant alone, and cleared by the one taker that disarms after that.
-//!    So the registrant that reads it cleared reads what the last taker wrote.
+//! 1. The cell holds a waker that the slot owns if and only if ARMED is set, or BUSY is set and its
+//!    holder has not moved the waker out yet.
+//! 2. The cell is written only by the registrant, in state 0 or after it moved the state from ARMED
+//!    to BUSY itself. Takers read it only after they did so. A taker copies the bits out without
+//!    changing the cell, so the registrant may compare them at the same time.
 //!
 //! | Edge  | Release side                  | Acquire side           | Carries | Model that fails without it |
 //! |-------|-------------------------------|------------------------|---------|-----------------------------|
 //! | [WS1] | `WaiterSlot::arm`             | `WaiterSlot::take`     | the waker in the cell | `a_wake_up_is_never_lost` |
-//! | [WS2] | `WaiterSlot::take`, the return | `WaiterSlot::is_free` | that the taker has left the cell | `waiter_slot::model` |
+//! | [WS2] | `WaiterSlot::take`, the return | `WaiterSlot::register` | that the taker has left the cell | `waiter_slot::model` |
 //! | [WS3] | `WaiterSlot::take`, the look  | `WaiterSlot::arm`      | what the waking side published | `a_wake_up_is_never_lost` |
 //!
 //! Progress: the registrant registers and *then* looks at its condition. Every `take` is a
 //! read-modify-write of the word on which `register` ends, so of the two one comes first. If it is
 //! `register`, the taker finds the waker. If it is `take`, the look after `register` sees what the
-//! waking side published ([WS3]), also through other takers in between, since nothing but
-//! read-modify-writes changes that word, and they continue the release sequence. A registrant that
-//! finds its waker still armed may read that late: then the taker that disarmed wakes the same task.
-//! A registrant that finds a taker in the cell wakes itself instead of waiting.
+//! waking side published ([WS3]), also through other takers in between, since each of their
+//! operations is a read-modify-write too and continues the release sequence. A registrant that
+//! finds a taker in the cell wakes itself instead of waiting.
 //!
 //! Cost: `register` 1 RMW and a clone; again with the same waker, still armed: 1 load; with another
-//! waker, still armed: 2 RMWs. `take` 1 RMW, and a store if somebody waits.
+//! waker, still armed: 2 RMWs. `take` 1 RMW if empty, 2 otherwise.
 
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::task::Waker;
 
 use crate::primitive::{AtomicU8, UnsafeCell, spin};
 
+const ARMED: u8 = 1;
+const BUSY: u8 = 2;
+
 /// The waker of one waiter.
 pub struct WaiterSlot {
-    /// 1 if there is a waker to take.
-    armed: AtomicU8,
-    /// 1 from before the waker is written until its taker has left the cell.
-    full: AtomicU8,
+    state: AtomicU8,
     waker: UnsafeCell<MaybeUninit<Waker>>,
 }
 
@@ -72,11 +65,7 @@ impl WaiterSlot {
     crate::const_fn! {
         /// An empty slot.
         pub const fn new() -> Self {
-            Self {
-                armed: AtomicU8::new(0),
-                full: AtomicU8::new(0),
-                waker: UnsafeCell::new(MaybeUninit::uninit()),
-            }
+            Self { state: AtomicU8::new(0), waker: UnsafeCell::new(MaybeUninit::uninit()) }
         }
     }
 
@@ -90,62 +79,53 @@ impl WaiterSlot {
     /// 1. No two calls of `register` on one slot overlap, and each happens after the one before.
     #[inline]
     pub unsafe fn register(&self, waker: &Waker) {
-        if self.is_free() {
-            self.arm(waker.clone());
-        } else if !self.is_registered() {
-            self.retry(waker);
-        } else if !self.holds(waker) {
-            self.replace(waker);
+        // ORD[WS2] acquire: a 0 is the return of the last taker, which is done with the cell.
+        match self.state.load(Acquire) {
+            0 => self.arm(waker.clone()),
+            BUSY => self.retry(waker),
+            _ if self.holds(waker) => {}
+            _ => self.replace(waker),
         }
     }
 
-    /// True if the cell is the registrant's. Only for the registrant.
-    #[inline]
-    fn is_free(&self) -> bool {
-        // ORD[WS2] acquire: the last taker, if there was one, is done with the cell (invariant 3).
-        self.full.load(Acquire) == 0
-    }
-
-    /// True if the cell's bits are those of `waker`. Only for the registrant, while `full` is set.
+    /// True if the cell's bits are those of `waker`. Only for the registrant, in the ARMED state.
     fn holds(&self, waker: &Waker) -> bool {
         self.waker.with(|cell| {
-            // SAFETY: full, so the bits are initialised, and only the registrant, who calls this,
-            // writes them (invariant 2).
+            // SAFETY: armed once, so the bits are initialised, and only the registrant, who calls
+            // this, writes them (invariant 2).
             let held = unsafe { &*cell.cast::<Waker>() };
             // The held waker may just be moved out: only its two pointers are compared.
             held.will_wake(waker)
         })
     }
 
-    /// Fills the cell. Only for the registrant, if the cell is its own.
+    /// Fills the empty cell. Only for the registrant, in state 0.
     #[inline]
     fn arm(&self, waker: Waker) {
-        // ORD relaxed: for the registrant itself, and for the taker, to which [WS1] brings it.
-        self.full.store(1, Relaxed);
-        // SAFETY: the cell is the registrant's (invariant 2).
+        // SAFETY: state 0 makes the cell the registrant's (invariant 2).
         self.waker.with_mut(|cell| unsafe { cell.write(MaybeUninit::new(waker)) });
         // ORD[WS1] release: publishes the cell to the taker.
         // ORD[WS3] acquire: the look that follows sees what earlier takers published.
-        self.armed.swap(1, AcqRel);
+        self.state.fetch_or(ARMED | BUSY, AcqRel);
     }
 
     /// Changes the waker of an armed slot.
     #[cold]
     fn replace(&self, waker: &Waker) {
         let new = waker.clone();
-        // ORD relaxed: what is in the cell was written by this side.
-        if self.armed.swap(0, Relaxed) == 1 {
-            let old = self.waker.with(|cell| {
-                // SAFETY: we disarmed, so the waker is in the cell and ours (invariants 1, 2);
-                // `arm` overwrites it without dropping it.
-                unsafe { cell.cast::<Waker>().read() }
-            });
-            self.arm(new);
-            drop(old);
-        } else if self.is_free() {
-            self.arm(new);
-        } else {
-            self.retry(&new);
+        // ORD[WS2] acquire: a failure by a taker that has returned makes the cell ours.
+        match self.state.compare_exchange(ARMED | BUSY, BUSY, Acquire, Acquire) {
+            Ok(_) => {
+                let old = self.waker.with(|cell| {
+                    // SAFETY: we went from ARMED to BUSY, so the waker is in the cell and ours
+                    // (invariants 1, 2); `arm` overwrites it without dropping it.
+                    unsafe { cell.cast::<Waker>().read() }
+                });
+                self.arm(new);
+                drop(old);
+            }
+            Err(0) => self.arm(new),
+            Err(_) => self.retry(&new),
         }
     }
 
@@ -153,7 +133,6 @@ impl WaiterSlot {
     #[cold]
     fn retry(&self, waker: &Waker) {
         spin(0);
-        // The taker may have another task's waker.
         waker.wake_by_ref();
     }
 
@@ -162,16 +141,17 @@ impl WaiterSlot {
     pub fn take(&self) -> Option<Waker> {
         // ORD[WS1] acquire: the waker in the cell.
         // ORD[WS3] release: a `register` that comes later sees what this thread published.
-        if self.armed.swap(0, AcqRel) == 0 {
+        if self.state.fetch_and(!ARMED, AcqRel) & ARMED == 0 {
             return None;
         }
         let waker = self.waker.with(|cell| {
-            // SAFETY: we disarmed, so the waker is in the cell and ours to move out
+            // SAFETY: we went from ARMED to BUSY, so the waker is in the cell and ours to move out
             // (invariants 1, 2).
             unsafe { cell.cast::<Waker>().read() }
         });
-        // ORD[WS2] release: we are done with the cell.
-        self.full.store(0, Release);
+        // ORD[WS2] release: we are done with the cell. Acquire as well, so that what takers that
+        // found us busy published travels on to the registrant ([WS3]).
+        self.state.fetch_and(!BUSY, AcqRel);
         Some(waker)
     }
 
@@ -193,14 +173,14 @@ impl WaiterSlot {
     #[inline]
     pub fn is_registered(&self) -> bool {
         // ORD relaxed: a hint; see above.
-        self.armed.load(Relaxed) == 1
+        self.state.load(Relaxed) & ARMED != 0
     }
 }
 
 impl Drop for WaiterSlot {
     fn drop(&mut self) {
         // ORD relaxed: `&mut self` comes after every other access.
-        if self.armed.load(Relaxed) == 1 {
+        if self.state.load(Relaxed) & ARMED != 0 {
             // SAFETY: armed, so the waker is in the cell (invariant 1), and nobody else is here.
             self.waker.with_mut(|cell| unsafe { cell.cast::<Waker>().drop_in_place() });
         }

@@ -107,23 +107,31 @@ fn changing_the_waker_while_it_is_taken() {
     });
 }
 
-/// The waker that is being taken may be another task's: its wake-up does not reach this one.
+/// The waker that is being taken may be another task's: its wake-up does not reach this one, and
+/// whoever comes meanwhile finds nobody.
 #[test]
 fn the_next_task_registers_while_the_last_ones_waker_is_taken() {
     loom::model(|| {
         let shared = Arc::new((WaiterSlot::new(), AtomicU32::new(0)));
         // SAFETY: only this thread registers.
         unsafe { shared.0.register(Waker::noop()) };
-        let other = shared.clone();
-        let thread = thread::spawn(move || {
-            other.1.store(1, Relaxed);
-            other.0.wake();
+        let taker = thread::spawn({
+            let shared = shared.clone();
+            move || shared.0.wake()
+        });
+        let publisher = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                shared.1.store(1, Relaxed);
+                shared.0.wake();
+            }
         });
         wait_for(&shared.0, || shared.1.load(Relaxed) == 1);
-        thread.join().unwrap();
+        taker.join().unwrap();
+        publisher.join().unwrap();
         // SAFETY: only this thread registers.
         unsafe { shared.0.register(Waker::noop()) };
-        assert!(shared.0.is_registered(), "the taker has left");
+        assert!(shared.0.is_registered(), "the takers have left");
     });
 }
 
