@@ -156,19 +156,7 @@ impl Futex {
 
     /// Wakes one sleeper of one of the `kinds`. False if there is none.
     pub fn wake_one_of(&self, kinds: u32) -> bool {
-        // SAFETY: FUTEX_WAKE_BITSET uses the address and does not access the memory behind it.
-        let woken = unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.word.as_ptr(),
-                libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
-                1,
-                std::ptr::null::<libc::timespec>(),
-                std::ptr::null::<u32>(),
-                kinds,
-            )
-        };
-        woken > 0
+        self.wake_kinds(1, kinds) > 0
     }
 
     /// Sleeps while the word holds `expected`, at most for `timeout`.
@@ -194,14 +182,23 @@ impl Futex {
 
     /// Wakes at most `count` sleepers.
     pub fn wake(&self, count: u32) {
-        // SAFETY: FUTEX_WAKE uses the address and does not access the memory behind it.
+        self.wake_kinds(count, u32::MAX);
+    }
+
+    /// Wakes at most `count` sleepers of the `kinds`; [`wait`](Self::wait) is of every kind. How many
+    /// it woke.
+    fn wake_kinds(&self, count: u32, kinds: u32) -> libc::c_long {
+        // SAFETY: FUTEX_WAKE_BITSET uses the address and does not access the memory behind it.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
                 self.word.as_ptr(),
-                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                libc::FUTEX_WAKE_BITSET | libc::FUTEX_PRIVATE_FLAG,
                 count,
-            );
+                std::ptr::null::<libc::timespec>(),
+                std::ptr::null::<u32>(),
+                kinds,
+            )
         }
     }
 }
