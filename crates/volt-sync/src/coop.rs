@@ -61,6 +61,13 @@ pub fn has_budget_remaining() -> bool {
     BUDGET.with(|budget| budget.get() != 0)
 }
 
+/// True inside a poll that has a budget: a task of a runtime that gives others their turn when this
+/// one wakes itself.
+#[inline]
+pub(crate) fn is_limited() -> bool {
+    BUDGET.with(|budget| budget.get() != UNCONSTRAINED)
+}
+
 /// Takes one unit of the budget.
 ///
 /// ```

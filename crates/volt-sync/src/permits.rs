@@ -14,7 +14,8 @@
 //!   "somebody waits" does, and keeps Tokio's range.
 //! * Partial grants: permits gather in the word instead, reserved by QUEUED for the oldest waiter.
 //! * Barging past the queue for throughput: waiting spins a little before it queues instead
-//!   (`permits/patience.rs`).
+//!   (`permits/patience.rs`), and a task that has just handed permits over gives those others a turn
+//!   before it does (`permits/convoy.rs`).
 //!
 //! State: `[available : BITS - 3][QUEUED][CLOSED][LOCKED]`, and a list guarded by LOCKED.
 //!
@@ -71,6 +72,7 @@ use crate::waiter::Waiter;
 use crate::wake_list::WakeList;
 
 mod acquire;
+mod convoy;
 mod patience;
 mod word;
 
@@ -368,16 +370,20 @@ impl Permits {
         // ORD[PM3] acquire: the list, if the lock was taken together with a deposit. (The exchange
         // that took it continues the release sequence of the last unlock.)
         let mut word = Word::from_bits(self.word.load(Acquire));
-        loop {
+        let full = loop {
             let (full, empty) = self.complete_fitting(word, &mut granted, wakers);
             let next = word.take(granted).unlocked(!empty);
             // ORD[PM3] release: the next holder of the lock sees the list.
             // ORD[PM2] acquire: a failure brings new permits.
             match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Acquire) {
-                Ok(_) => return full,
+                Ok(_) => break full,
                 Err(actual) => word = Word::from_bits(actual),
             }
+        };
+        if granted > 0 {
+            convoy::handed_over(self);
         }
+        full
     }
 
     /// Completes waiters that `word` suffices for beyond the `granted` permits, until `wakers` is

@@ -33,7 +33,9 @@ const MAX_READS: u32 = u32::MAX >> 3;
 /// gain nothing over a mutex; long reads, or reads that wait, do.
 ///
 /// **Fairness.** First in, first out among those who wait, readers and writers alike: a reader that
-/// comes after a waiting writer waits too, so writers do not starve.
+/// comes after a waiting writer waits too, so writers do not starve. A task of Volt that has just handed
+/// the lock over and wants it again may go to the end of the run queue once before it queues, unless
+/// that has been in vain before; on other runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue; one that had been
 /// handed the lock passes it on.

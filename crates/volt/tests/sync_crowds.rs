@@ -104,3 +104,76 @@ fn a_read_write_lock_does_not_collapse_under_a_crowd() {
         }
     });
 }
+
+/// One queue must not make every later operation a place in the queue, a wake-up and a poll.
+#[test]
+fn a_short_queue_is_gone_after_a_turn_for_each() {
+    const EACH: u64 = 10_000;
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (done, wait) = std::sync::mpsc::channel();
+    rt.spawn(async move {
+        let mutex = Arc::new(Mutex::new(0_u64));
+        let guard = mutex.lock().await;
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let mutex = mutex.clone();
+                volt::spawn(async move {
+                    for _ in 0..EACH {
+                        *mutex.lock().await += 1;
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..10 {
+            volt::task::yield_now().await;
+        }
+        drop(guard);
+        assert!(mutex.try_lock().is_err(), "it is handed over");
+        for task in tasks {
+            task.await.unwrap();
+        }
+        done.send(*mutex.lock().await).unwrap();
+    });
+    // Outside the runtime, so that one thread runs them all.
+    assert_eq!(wait.recv().unwrap(), 4 * EACH);
+    let polls = rt.metrics().polls_count();
+    assert!(polls < 4 * EACH / 20, "{polls} polls");
+}
+
+/// Who gave others a turn is still one of several futures of its task, and may have a deadline.
+#[test]
+fn a_turn_is_given_by_futures_inside_select_and_timeout() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let mutex = Arc::new(Mutex::new(0_u64));
+    rt.block_on(async {
+        let guard = mutex.lock().await;
+        let tasks: Vec<_> = (0..3)
+            .map(|task| {
+                let mutex = mutex.clone();
+                volt::spawn(async move {
+                    for _ in 0..300 {
+                        match task {
+                            0 => *mutex.lock().await += 1,
+                            1 => {
+                                let wait =
+                                    volt::time::timeout(Duration::from_secs(60), mutex.lock());
+                                *wait.await.expect("nobody keeps it") += 1;
+                            }
+                            _ => volt::select! {
+                                biased;
+                                mut count = mutex.lock() => *count += 1,
+                                () = std::future::pending::<()>() => unreachable!(),
+                            },
+                        }
+                    }
+                })
+            })
+            .collect();
+        volt::task::yield_now().await;
+        drop(guard);
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert_eq!(*mutex.try_lock().unwrap(), 900);
+}

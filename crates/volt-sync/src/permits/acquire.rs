@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
-use super::{Closed, GRANTED, Permits, Refused};
+use super::{Closed, GRANTED, Permits, Refused, convoy};
 use crate::coop;
 use crate::first_panic::FirstPanic;
 use crate::waiter::{WAITING, Waiter};
@@ -17,6 +17,8 @@ use crate::waiter::{WAITING, Waiter};
 enum Phase {
     /// Not in the queue, and never was.
     Fresh,
+    /// As Fresh, but others have had a turn (`convoy.rs`).
+    Yielded,
     /// `waiter` is initialised, and linked as long as it waits.
     Queued,
     /// Ready was returned.
@@ -76,28 +78,52 @@ impl Future for AcquirePermits<'_> {
                 Err(Refused::Closed) => Err(Closed),
                 Err(Refused::TooFew) => return Self::poll_fresh(self, cx),
             },
-            _ => return Self::poll_queued(self, cx),
+            _ => return Self::poll_again(self, cx),
         };
-        self.phase.set(Phase::Done);
-        coop::made_progress();
-        Poll::Ready(result)
+        self.done(result)
     }
 }
 
 impl AcquirePermits<'_> {
-    /// Spins, then queues.
+    /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
-    fn poll_fresh(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        let result = if self.permits.spin_for(self.n) {
-            Ok(())
-        } else {
-            // User code, which may panic: nothing has happened yet.
-            let waker = cx.waker().clone();
-            match self.as_mut().enqueue(waker) {
-                Some(result) => result,
-                None => return Poll::Pending,
+    fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        if convoy::gives_turn(self.permits) {
+            self.phase.set(Phase::Yielded);
+            // User code, which may panic: the next poll then is as after a turn.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.wait(cx)
+    }
+
+    /// Looks after the others' turn. Now it waits if there are too few.
+    fn poll_yielded(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        match self.permits.try_acquire(self.n) {
+            Ok(()) => {
+                convoy::paid(self.permits);
+                self.done(Ok(()))
             }
-        };
+            Err(Refused::Closed) => self.done(Err(Closed)),
+            Err(Refused::TooFew) => self.wait(cx),
+        }
+    }
+
+    /// Spins, then queues.
+    fn wait(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        if self.permits.spin_for(self.n) {
+            return self.done(Ok(()));
+        }
+        // User code, which may panic: nothing has happened yet.
+        let waker = cx.waker().clone();
+        match self.as_mut().enqueue(waker) {
+            Some(result) => self.done(result),
+            None => Poll::Pending,
+        }
+    }
+
+    #[inline]
+    fn done(&self, result: Result<(), Closed>) -> Poll<Result<(), Closed>> {
         self.phase.set(Phase::Done);
         coop::made_progress();
         Poll::Ready(result)
@@ -109,7 +135,7 @@ impl AcquirePermits<'_> {
         // SAFETY: nothing is moved out.
         let this = NonNull::from(unsafe { self.as_mut().get_unchecked_mut() });
         let waiter = Self::waiter(this);
-        // SAFETY: the place is inside `this`, and not in use in the Fresh phase.
+        // SAFETY: the place is inside `this`, and not in use before the Queued phase.
         unsafe { waiter.write(Waiter::new(waker, n)) };
         let result = permits.take_or_lock(n);
         if let Some(result) = result {
@@ -144,10 +170,16 @@ impl AcquirePermits<'_> {
         Some(if status == GRANTED { Ok(()) } else { Err(Closed) })
     }
 
-    /// Polls again.
     #[cold]
+    fn poll_again(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        match self.phase.get() {
+            Phase::Queued => self.poll_queued(cx),
+            Phase::Yielded => self.poll_yielded(cx),
+            _ => panic!("future polled after it completed"),
+        }
+    }
+
     fn poll_queued(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        assert!(self.phase.get() == Phase::Queued, "future polled after it completed");
         if self.as_mut().look_or_update(cx) {
             return Poll::Pending;
         }

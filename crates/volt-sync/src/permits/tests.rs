@@ -1,12 +1,12 @@
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use proptest::prelude::*;
 
-use super::{AcquirePermits, Closed, Permits, Refused};
+use super::{AcquirePermits, Closed, Permits, Refused, convoy};
 use crate::block_on::block_on;
 use crate::coop;
 use crate::primitive::{Arc, thread};
@@ -45,6 +45,119 @@ fn grants_come_in_the_order_of_the_queue() {
         assert_eq!(ready(waiter), Ok(()));
     }
     assert_eq!(permits.available(), 90 - 79);
+}
+
+/// Waiters that have just been handed the permits of a task that wants them again, and that task's
+/// future after its first poll, which gave them a turn.
+fn give_turn<'a>(permits: &'a Permits, wakes: &Wakes) -> (Waiting<'a>, Waiting<'a>) {
+    convoy::forget();
+    let oldest = queue(permits, 1);
+    permits.release(1);
+    let before = wakes.count();
+    let mut again = Box::pin(permits.acquire(1));
+    assert!(coop::with_budget(Some(9), || wakes.poll(again.as_mut())).is_pending());
+    assert_eq!(wakes.count(), before + 1, "it is to be polled after the others");
+    (oldest, again)
+}
+
+#[test]
+fn who_comes_back_for_permits_that_it_handed_over_gives_others_a_turn() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    let (oldest, mut again) = give_turn(&permits, &wakes);
+    assert_eq!(ready(oldest), Ok(()));
+    permits.release(1);
+    assert_eq!(permits.available(), 1, "it does not queue");
+    assert_eq!(wakes.poll(again.as_mut()), Poll::Ready(Ok(())));
+    assert_eq!((permits.available(), wakes.count()), (0, 1));
+    catch_unwind(AssertUnwindSafe(|| wakes.poll(again.as_mut()))).unwrap_err();
+}
+
+#[test]
+fn whoever_gave_a_turn_queues_next_and_passes_nobody() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    let (oldest, mut again) = give_turn(&permits, &wakes);
+    let meanwhile = queue(&permits, 1);
+    coop::with_budget(Some(9), || assert!(wakes.poll(again.as_mut()).is_pending()));
+    assert_eq!(wakes.count(), 1, "now it waits for its place");
+    let later = queue(&permits, 1);
+    assert_eq!(ready(oldest), Ok(()));
+    permits.release(1);
+    assert_eq!(ready(meanwhile), Ok(()));
+    assert_eq!(wakes.count(), 1);
+    permits.release(1);
+    assert_eq!(wakes.count(), 2);
+    assert_eq!(wakes.poll(again.as_mut()), Poll::Ready(Ok(())));
+    permits.release(1);
+    assert_eq!(ready(later), Ok(()));
+}
+
+#[test]
+fn whoever_gave_a_turn_can_be_dropped_or_find_the_permits_closed() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    let (oldest, again) = give_turn(&permits, &wakes);
+    drop(again);
+    assert_eq!((ready(oldest), wakes.clones()), (Ok(()), 0));
+    permits.release(1);
+    assert_eq!(permits.available(), 1, "nobody is in the queue");
+
+    assert_eq!(permits.try_acquire(1), Ok(()));
+    let (oldest, mut again) = give_turn(&permits, &wakes);
+    permits.close();
+    assert_eq!(wakes.poll(again.as_mut()), Poll::Ready(Err(Closed)));
+    assert_eq!(ready(oldest), Ok(()), "granted before");
+}
+
+#[test]
+fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
+    let (permits, bad) = (Permits::new(0), Wakes::panicking());
+    let oldest = queue(&permits, 1);
+    convoy::forget();
+    permits.release(1);
+    let mut again = Box::pin(permits.acquire(1));
+    coop::with_budget(Some(9), || {
+        catch_unwind(AssertUnwindSafe(|| bad.poll(again.as_mut()))).unwrap_err();
+    });
+    assert_eq!(ready(oldest), Ok(()));
+    permits.release(1);
+    assert_eq!(poll_once(again.as_mut()), Poll::Ready(Ok(())));
+}
+
+#[test]
+fn a_turn_is_given_only_with_a_budget_and_for_the_permits_handed_over_last() {
+    let (permits, others, wakes) = (Permits::new(0), Permits::new(0), Wakes::new());
+    convoy::forget();
+    let queues = |permits: &Permits, budget| {
+        let before = wakes.count();
+        let mut waiter = Box::pin(permits.acquire(1));
+        let polled = coop::with_budget(budget, || wakes.poll(waiter.as_mut()));
+        assert!(polled.is_pending());
+        permits.release(1);
+        assert_eq!(wakes.count(), before + 1, "it was in the queue");
+        assert_eq!(ready(waiter), Ok(()));
+    };
+    queues(&permits, None);
+    queues(&permits, None);
+    queues(&others, Some(9));
+    queues(&permits, Some(9));
+}
+
+/// As with a lock that is always held across an `.await`.
+#[test]
+fn turns_that_are_always_in_vain_become_rare() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    convoy::forget();
+    let rounds = 100_000;
+    let mut holder = queue(&permits, 1);
+    for _ in 0..rounds {
+        permits.release(1);
+        let mut again = Box::pin(permits.acquire(1));
+        coop::with_budget(Some(9), || assert!(wakes.poll(again.as_mut()).is_pending()));
+        coop::with_budget(Some(9), || assert!(wakes.poll(again.as_mut()).is_pending()));
+        assert_eq!(ready(holder), Ok(()));
+        holder = again;
+    }
+    let turns = wakes.count() - (rounds - 1);
+    assert!((8..200).contains(&turns), "{turns}");
 }
 
 /// Finding S2.
@@ -206,6 +319,12 @@ fn a_task_without_budget_yields_and_a_success_costs_a_unit() {
     assert_eq!(ready(permits.acquire(1)), Ok(()), "no limit outside");
 }
 
+/// As the task of a runtime: each poll has a budget.
+fn limited<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let mut future = Box::pin(future);
+    poll_fn(move |cx| coop::with_budget(Some(100), || future.as_mut().poll(cx)))
+}
+
 #[test]
 fn threads_exclude_each_other_and_lose_no_permit() {
     let permits = Arc::new(Permits::new(2));
@@ -223,8 +342,10 @@ fn threads_exclude_each_other_and_lose_no_permit() {
                             if poll_once(future.as_mut()).is_pending() {
                                 continue;
                             }
-                        } else {
+                        } else if round % 2 == 0 {
                             block_on(permits.acquire(n)).unwrap();
+                        } else {
+                            block_on(limited(permits.acquire(n))).unwrap();
                         }
                         permits.release(n);
                     }
