@@ -1,7 +1,7 @@
 //! A place for the waker of one waiter, filled and emptied without a lock.
 //!
 //! Purpose: the wake-up of the only waiter (the owner of a `JoinSet`, a pool's joiner) costs one
-//! read-modify-write when nobody waits and two when somebody does.
+//! read-modify-write, whether somebody waits or not.
 //!
 //! Rejected:
 //! * A flag beside the waker, read by the waking side (the seed's first attempt): the flag is a hint
@@ -10,62 +10,98 @@
 //!   before it is called. Here the reference-counted `Waker` itself moves out.
 //! * Waking by reference and keeping the waker for the next round: saves a clone, but user code
 //!   would run while the registrant finds the slot busy, and a finished task would stay allocated.
+//! * A taker that disarms first and then moves the waker out (`futures::task::AtomicWaker`, and this
+//!   slot once): it has to say that it has left the cell, by a second read-modify-write, or by a
+//!   store to a second word. Either way a registrant that comes meanwhile has to wake itself: the
+//!   waker that is being taken may be another task's, and a second waking side finds nobody.
 //!
-//! | State             | The cell                | `register`                  | `take`, `wake`       |
-//! |-------------------|-------------------------|-----------------------------|----------------------|
-//! | empty (0)         | no waker; registrant's  | writes, to ARMED and BUSY   | nothing              |
-//! | ARMED and BUSY    | a waker; the next taker's | same waker: nothing; other: to BUSY, writes, back | to BUSY, moves it out, to 0 |
-//! | BUSY              | whoever went to BUSY    | wakes itself                | nothing              |
+//! State: one word, a count of its changes. It is odd while a waker is registered ("armed"). The
+//! waker's two pointers are words of their own.
+//!
+//! | The count | The two words            | `register`                             | `take`, `wake`     |
+//! |-----------|--------------------------|----------------------------------------|--------------------|
+//! | even      | no waker                 | writes them; adds 1                    | leaves the count   |
+//! | odd       | a waker of the slot's    | same waker: nothing; other: as `take`, then as above | copies them; adds 1 |
 //!
 //! Invariants:
-//! 1. The cell holds a waker that the slot owns if and only if ARMED is set, or BUSY is set and its
-//!    holder has not moved the waker out yet.
-//! 2. The cell is written only by the registrant, in state 0 or after it moved the state from ARMED
-//!    to BUSY itself. Takers read it only after they did so. A taker copies the bits out without
-//!    changing the cell, so the registrant may compare them at the same time.
+//! 1. The slot owns a waker, the one in the two words, if and only if the count is odd. Who makes it
+//!    even has taken that waker.
+//! 2. Only the registrant writes the two words, and only while the count is even. So they stay as
+//!    they are for as long as the count is one odd number.
+//! 3. No value of the count comes back (at one change a nanosecond it lasts for five centuries). So
+//!    a taker whose compare-and-swap succeeds copied what belongs to the number that it read before.
+//!    One that fails may have copied halves of two wakers, and forgets them.
 //!
 //! | Edge  | Release side                  | Acquire side           | Carries | Model that fails without it |
 //! |-------|-------------------------------|------------------------|---------|-----------------------------|
-//! | [WS1] | `WaiterSlot::arm`             | `WaiterSlot::take`     | the waker in the cell | `a_wake_up_is_never_lost` |
-//! | [WS2] | `WaiterSlot::take`, the return | `WaiterSlot::register` | that the taker has left the cell | `waiter_slot::model` |
-//! | [WS3] | `WaiterSlot::take`, the look  | `WaiterSlot::arm`      | what the waking side published | `a_wake_up_is_never_lost` |
+//! | [WS1] | `WaiterSlot::arm`             | `WaiterSlot::take`     | the waker in the two words | `waiter_slot::model` |
+//! | [WS2] | `WaiterSlot::take`            | `WaiterSlot::register`, `WaiterSlot::replace` | that the taker has copied the words | none: without it a copy could read words that are written later, which C++20 allows on paper, but neither loom nor RC11 |
+//! | [WS3] | `WaiterSlot::take`            | `WaiterSlot::arm`      | what the waking side published | `waiter_slot::model` |
 //!
-//! Progress: the registrant registers and *then* looks at its condition. Every `take` is a
+//! Progress: the registrant registers and *then* looks at its condition. Every `take` ends with a
 //! read-modify-write of the word on which `register` ends, so of the two one comes first. If it is
 //! `register`, the taker finds the waker. If it is `take`, the look after `register` sees what the
-//! waking side published ([WS3]), also through other takers in between, since each of their
-//! operations is a read-modify-write too and continues the release sequence. A registrant that
-//! finds a taker in the cell wakes itself instead of waiting.
+//! waking side published ([WS3]), also through other takers in between: nothing but
+//! read-modify-writes changes the word, so the release sequence goes on. A registrant that finds its
+//! own waker still armed may have read an old number: then the taker wakes the same task, later.
+//!
+//! `register` never waits. A `take` repeats only after somebody else has changed the count.
 //!
 //! Cost: `register` 1 RMW and a clone; again with the same waker, still armed: 1 load; with another
-//! waker, still armed: 2 RMWs. `take` 1 RMW if empty, 2 otherwise.
+//! waker, still armed: 2 RMWs. `take` 1 RMW.
 
 use std::fmt;
-use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::task::Waker;
+use std::mem::ManuallyDrop;
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::task::{RawWakerVTable, Waker};
 
-use crate::primitive::{AtomicU8, UnsafeCell, spin};
-
-const ARMED: u8 = 1;
-const BUSY: u8 = 2;
+use crate::primitive::{AtomicPtr, AtomicU64};
 
 /// The waker of one waiter.
 pub struct WaiterSlot {
-    state: AtomicU8,
-    waker: UnsafeCell<MaybeUninit<Waker>>,
+    count: AtomicU64,
+    data: AtomicPtr<()>,
+    vtable: AtomicPtr<RawWakerVTable>,
 }
 
-// SAFETY: wakers are `Send`; the cell is accessed as invariant 2 says.
-unsafe impl Send for WaiterSlot {}
-// SAFETY: wakers are `Send` and `Sync`; the cell is accessed as invariant 2 says.
-unsafe impl Sync for WaiterSlot {}
+/// The two pointers of a waker, which is owned only if the count says so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Bits {
+    data: *const (),
+    vtable: *const RawWakerVTable,
+}
+
+impl Bits {
+    #[inline]
+    fn of(waker: &Waker) -> Self {
+        Self { data: waker.data(), vtable: waker.vtable() }
+    }
+
+    /// # Safety
+    /// 1. These are the pointers of one waker, which was forgotten, and which the caller owns.
+    #[inline]
+    unsafe fn into_waker(self) -> Waker {
+        // SAFETY: a waker's (obligation 1), so it is a reference for ever.
+        let vtable: &'static RawWakerVTable = unsafe { &*self.vtable };
+        // SAFETY: the two belong together, and nobody else makes a waker of them (obligation 1).
+        unsafe { Waker::new(self.data, vtable) }
+    }
+}
+
+fn is_armed(count: u64) -> bool {
+    count & 1 == 1
+}
 
 impl WaiterSlot {
     crate::const_fn! {
         /// An empty slot.
         pub const fn new() -> Self {
-            Self { state: AtomicU8::new(0), waker: UnsafeCell::new(MaybeUninit::uninit()) }
+            Self {
+                count: AtomicU64::new(0),
+                data: AtomicPtr::new(ptr::null_mut()),
+                vtable: AtomicPtr::new(ptr::null_mut()),
+            }
         }
     }
 
@@ -73,86 +109,77 @@ impl WaiterSlot {
     ///
     /// The caller looks at its condition *after* this call (again, if it has before): a `wake` that
     /// came earlier finds nobody, and what was published before it is visible after this call.
-    /// `waker` may be woken at once instead of being kept.
     ///
     /// # Safety
     /// 1. No two calls of `register` on one slot overlap, and each happens after the one before.
     #[inline]
     pub unsafe fn register(&self, waker: &Waker) {
-        // ORD[WS2] acquire: a 0 is the return of the last taker, which is done with the cell.
-        match self.state.load(Acquire) {
-            0 => self.arm(waker.clone()),
-            BUSY => self.retry(waker),
-            _ if self.holds(waker) => {}
-            _ => self.replace(waker),
+        // ORD[WS2] acquire: if even, the last taker has copied the words.
+        let count = self.count.load(Acquire);
+        if !is_armed(count) {
+            self.arm(waker.clone());
+        } else if self.bits() != Bits::of(waker) {
+            self.replace(count, waker.clone());
         }
     }
 
-    /// True if the cell's bits are those of `waker`. Only for the registrant, in the ARMED state.
-    fn holds(&self, waker: &Waker) -> bool {
-        self.waker.with(|cell| {
-            // SAFETY: armed once, so the bits are initialised, and only the registrant, who calls
-            // this, writes them (invariant 2).
-            let held = unsafe { &*cell.cast::<Waker>() };
-            // The held waker may just be moved out: only its two pointers are compared.
-            held.will_wake(waker)
-        })
+    /// What the two words hold: a waker's pointers only if the count is the same odd number before
+    /// and after (invariants 2, 3).
+    #[inline]
+    fn bits(&self) -> Bits {
+        Bits {
+            // ORD relaxed: the count says to what it belongs.
+            data: self.data.load(Relaxed),
+            // ORD relaxed: as above.
+            vtable: self.vtable.load(Relaxed),
+        }
     }
 
-    /// Fills the empty cell. Only for the registrant, in state 0.
+    /// Fills the empty slot. Only for the registrant, while the count is even.
     #[inline]
     fn arm(&self, waker: Waker) {
-        // SAFETY: state 0 makes the cell the registrant's (invariant 2).
-        self.waker.with_mut(|cell| unsafe { cell.write(MaybeUninit::new(waker)) });
-        // ORD[WS1] release: publishes the cell to the taker.
+        let bits = Bits::of(&ManuallyDrop::new(waker));
+        // ORD relaxed: nobody uses the words before the count is odd.
+        self.data.store(bits.data.cast_mut(), Relaxed);
+        // ORD relaxed: as above.
+        self.vtable.store(bits.vtable.cast_mut(), Relaxed);
+        // ORD[WS1] release: publishes the two words to the taker.
         // ORD[WS3] acquire: the look that follows sees what earlier takers published.
-        self.state.fetch_or(ARMED | BUSY, AcqRel);
+        self.count.fetch_add(1, AcqRel);
     }
 
-    /// Changes the waker of an armed slot.
+    /// Changes the waker of a slot that was armed. Only for the registrant.
     #[cold]
-    fn replace(&self, waker: &Waker) {
-        let new = waker.clone();
-        // ORD[WS2] acquire: a failure by a taker that has returned makes the cell ours.
-        match self.state.compare_exchange(ARMED | BUSY, BUSY, Acquire, Acquire) {
-            Ok(_) => {
-                let old = self.waker.with(|cell| {
-                    // SAFETY: we went from ARMED to BUSY, so the waker is in the cell and ours
-                    // (invariants 1, 2); `arm` overwrites it without dropping it.
-                    unsafe { cell.cast::<Waker>().read() }
-                });
-                self.arm(new);
-                drop(old);
-            }
-            Err(0) => self.arm(new),
-            Err(_) => self.retry(&new),
+    fn replace(&self, count: u64, new: Waker) {
+        let old = self.bits();
+        // ORD relaxed: what is in the words was written by this side.
+        // ORD[WS2] acquire: the failure is a taker's count; it has copied the words.
+        let taken = self.count.compare_exchange(count, count + 1, Relaxed, Acquire).is_err();
+        self.arm(new);
+        if !taken {
+            // SAFETY: we made the count even, so `old` is ours (obligation 1, by invariant 1).
+            drop(unsafe { old.into_waker() });
         }
-    }
-
-    /// A taker is in the cell for a few instructions more: lets the task come back.
-    #[cold]
-    fn retry(&self, waker: &Waker) {
-        spin(0);
-        waker.wake_by_ref();
     }
 
     /// Takes the registered waker, if there is one.
     #[inline]
     pub fn take(&self) -> Option<Waker> {
-        // ORD[WS1] acquire: the waker in the cell.
-        // ORD[WS3] release: a `register` that comes later sees what this thread published.
-        if self.state.fetch_and(!ARMED, AcqRel) & ARMED == 0 {
-            return None;
+        loop {
+            // ORD[WS1] acquire: the two words of an odd count.
+            let count = self.count.load(Acquire);
+            let bits = is_armed(count).then(|| self.bits());
+            // A write also if it changes nothing: the next `register` reads it or a later one.
+            let even = (count + 1) & !1;
+            // ORD[WS2] release: we have copied the words.
+            // ORD[WS3] release: a `register` that comes later sees what this thread published.
+            // ORD relaxed: a failure only makes us look again.
+            if self.count.compare_exchange(count, even, Release, Relaxed).is_ok() {
+                // SAFETY: it was odd before and after we copied the words, and we made it even: they
+                // are of one waker, and ours (obligation 1, by invariants 1, 2 and 3).
+                return bits.map(|bits| unsafe { bits.into_waker() });
+            }
         }
-        let waker = self.waker.with(|cell| {
-            // SAFETY: we went from ARMED to BUSY, so the waker is in the cell and ours to move out
-            // (invariants 1, 2).
-            unsafe { cell.cast::<Waker>().read() }
-        });
-        // ORD[WS2] release: we are done with the cell. Acquire as well, so that what takers that
-        // found us busy published travels on to the registrant ([WS3]).
-        self.state.fetch_and(!BUSY, AcqRel);
-        Some(waker)
     }
 
     /// Wakes the registered waker, if there is one. True if there was.
@@ -173,16 +200,16 @@ impl WaiterSlot {
     #[inline]
     pub fn is_registered(&self) -> bool {
         // ORD relaxed: a hint; see above.
-        self.state.load(Relaxed) & ARMED != 0
+        is_armed(self.count.load(Relaxed))
     }
 }
 
 impl Drop for WaiterSlot {
     fn drop(&mut self) {
-        // ORD relaxed: `&mut self` comes after every other access.
-        if self.state.load(Relaxed) & ARMED != 0 {
-            // SAFETY: armed, so the waker is in the cell (invariant 1), and nobody else is here.
-            self.waker.with_mut(|cell| unsafe { cell.cast::<Waker>().drop_in_place() });
+        // `&mut self` comes after every other access.
+        if self.is_registered() {
+            // SAFETY: armed, and nobody else is here (obligation 1, by invariant 1).
+            drop(unsafe { self.bits().into_waker() });
         }
     }
 }

@@ -107,8 +107,7 @@ fn changing_the_waker_while_it_is_taken() {
     });
 }
 
-/// The waker that is being taken may be another task's: its wake-up does not reach this one, and
-/// whoever comes meanwhile finds nobody.
+/// The waker that is being taken may be another task's: its wake-up does not reach this one.
 #[test]
 fn the_next_task_registers_while_the_last_ones_waker_is_taken() {
     loom::model(|| {
@@ -145,5 +144,28 @@ fn of_two_takers_one_gets_the_waker() {
         let thread = thread::spawn(move || other.take().is_some());
         let here = slot.take().is_some();
         assert!(here ^ thread.join().unwrap());
+    });
+}
+
+/// The taker copies the words while they are rewritten, for wakers of different kinds and owners.
+#[test]
+fn a_taker_never_gets_halves_of_two_wakers() {
+    loom::model(|| {
+        let slot = Arc::new(WaiterSlot::new());
+        let owners = [0, 1].map(|_| StdArc::new(Forward(Waker::noop().clone())));
+        let [first, last] = owners.clone().map(Waker::from);
+        // SAFETY: only this thread registers.
+        unsafe { slot.register(&first) };
+        let taker = thread::spawn({
+            let slot = slot.clone();
+            move || slot.wake()
+        });
+        // SAFETY: only this thread registers.
+        unsafe { slot.register(Waker::noop()) };
+        // SAFETY: only this thread registers.
+        unsafe { slot.register(&last) };
+        assert!(taker.join().unwrap() || slot.is_registered(), "nobody took the last one");
+        drop((slot, first, last));
+        assert_eq!(owners.map(|owner| StdArc::strong_count(&owner)), [1, 1], "each dropped once");
     });
 }
