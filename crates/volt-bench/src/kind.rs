@@ -6,6 +6,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 /// Workers of every runtime and pool that is compared, unless the row says otherwise.
@@ -71,6 +72,13 @@ pub(crate) trait Gate: Send + Sync + 'static {
     fn create(parties: u32) -> Self;
     /// Waits for the others; whether this one is the leader.
     fn pass(&self) -> impl Future<Output = bool> + Send;
+}
+
+/// A place where one waiter leaves its waker.
+pub(crate) trait WakerPlace: Send + Sync + 'static {
+    fn create() -> Self;
+    fn register(&mut self, waker: &Waker);
+    fn take(&self) -> Option<Waker>;
 }
 
 /// A channel of numbers.

@@ -22,6 +22,7 @@ pub(crate) mod runtime;
 mod signals;
 #[path = "shaped/tasks.rs"]
 pub(crate) mod tasks;
+mod waiter;
 
 pub(crate) use runtime::{Current, Multi};
 

@@ -5,3 +5,4 @@ pub(crate) mod channels;
 pub(crate) mod forte;
 pub(crate) mod locks;
 pub(crate) mod smol;
+mod waiters;

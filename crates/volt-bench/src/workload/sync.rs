@@ -1,16 +1,19 @@
 //! Locks and friends on one thread: the path without a wait.
 #![forbid(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::hint::black_box;
+use std::task::Waker;
 
 use crate::bench::Bench;
-use crate::kind::{Gate, Lock, Once, Permits, SharedLock, Signal, block_on};
+use crate::kind::{Gate, Lock, Once, Permits, SharedLock, Signal, WakerPlace, block_on};
 use crate::peers::locks::{AsyncLockSemaphore, BareFlag, BarePair};
 use crate::registry::Row;
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = locks();
     rows.extend(others());
+    rows.extend(waiters());
     rows
 }
 
@@ -109,6 +112,31 @@ fn others() -> Vec<Row> {
             .peer("tokio", barrier::<tokio::sync::Barrier>)
             .peer("async-lock", barrier::<async_lock::Barrier>)
             .peer("asyncband", barrier::<asyncband::barrier::Barrier>),
+    ]
+}
+
+fn waiters() -> Vec<Row> {
+    type Slot = volt_sync::internal::WaiterSlot;
+    type ParkingLotList = parking_lot::Mutex<VecDeque<Waker>>;
+    type StdList = std::sync::Mutex<VecDeque<Waker>>;
+    const NOTE: &str = "A building block that is not public: where the owner of a JoinSet or a pool's joiner \
+                        leaves its waker. The waker does nothing, so this is what the place costs. The \
+                        lists are double-ended queues behind a lock; they would take several waiters.";
+    vec![
+        Row::new("sync/waiter_wake", "One waiter: leave the waker, wake it")
+            .countable()
+            .volt("volt", waiter_wake::<Slot>)
+            .peer("atomic-waker", waiter_wake::<atomic_waker::AtomicWaker>)
+            .peer("parking_lot list", waiter_wake::<ParkingLotList>)
+            .peer("std list", waiter_wake::<StdList>)
+            .note(NOTE),
+        Row::new("sync/waiter_none", "No waiter: wake")
+            .countable()
+            .volt("volt", waiter_none::<Slot>)
+            .peer("atomic-waker", waiter_none::<atomic_waker::AtomicWaker>)
+            .peer("parking_lot list", waiter_none::<ParkingLotList>)
+            .peer("std list", waiter_none::<StdList>)
+            .note(NOTE),
     ]
 }
 
@@ -258,5 +286,27 @@ fn barrier<G: Gate>(b: &mut Bench) {
                 assert!(gate.pass().await, "the only one leads");
             }
         });
+    });
+}
+
+fn waiter_wake<P: WakerPlace>(b: &mut Bench) {
+    let mut place = P::create();
+    let place = black_box(&mut place);
+    let waker = black_box(Waker::noop());
+    b.iter(|n| {
+        for _ in 0..n {
+            place.register(waker);
+            place.take().expect("just registered").wake();
+        }
+    });
+}
+
+fn waiter_none<P: WakerPlace>(b: &mut Bench) {
+    let place = P::create();
+    let place = black_box(&place);
+    b.iter(|n| {
+        for _ in 0..n {
+            assert!(place.take().is_none(), "nobody has registered");
+        }
     });
 }
