@@ -17,6 +17,11 @@ crate::const_thread_local! {
     static BUDGET: Cell<u32> = Cell::new(UNCONSTRAINED);
 }
 
+crate::const_thread_local! {
+    /// The address of the permits that this poll handed over last (`permits/convoy.rs`), or 0.
+    static HANDED_OVER: Cell<usize> = Cell::new(0);
+}
+
 /// `Pending`, with a wake-up on its way, if the running task has used up its budget.
 ///
 /// ```
@@ -66,6 +71,24 @@ pub fn has_budget_remaining() -> bool {
 #[inline]
 pub(crate) fn is_limited() -> bool {
     BUDGET.with(|budget| budget.get() != UNCONSTRAINED)
+}
+
+/// Permits at this address were handed over in this poll.
+#[inline]
+pub(crate) fn set_handed_over(address: usize) {
+    HANDED_OVER.with(|place| place.set(address));
+}
+
+/// True if the permits at this address were handed over last, and in this poll. Only once.
+#[inline]
+pub(crate) fn take_handed_over(address: usize) -> bool {
+    HANDED_OVER.with(|place| {
+        let same = place.get() == address;
+        if same {
+            place.set(0);
+        }
+        same
+    })
 }
 
 /// Takes one unit of the budget.
@@ -124,6 +147,8 @@ pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
     }
     let units = units.map_or(UNCONSTRAINED, |units| units.min(UNCONSTRAINED - 1));
     let _restore = Restore(BUDGET.with(|budget| budget.replace(units)));
+    // What another poll handed over says nothing of this one; the lock may not even exist any more.
+    HANDED_OVER.with(|place| place.set(0));
     f()
 }
 

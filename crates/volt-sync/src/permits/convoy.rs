@@ -1,12 +1,12 @@
-//! Who has just handed permits over on this thread, and wants them back.
+//! Who has just handed permits over, and wants them back.
 //!
 //! Tasks that give permits back and take them again in a loop form a convoy as soon as one of them
 //! has queued: each release goes to the oldest waiter, so that the releaser's next attempt queues as
 //! well, and so on for ever, even if all of them run on one thread and never hold the permits while
 //! they sleep. Each operation then costs a place in the queue, a wake-up and a poll.
 //!
-//! So a task of a runtime with a budget that finds too few permits, and whose thread handed these
-//! very permits to a waiter last, gives others a turn before it queues: it wakes itself, and returns.
+//! So a task of a runtime with a budget that finds too few permits, and that handed these very
+//! permits to a waiter in the same poll, and no others since, gives others a turn before it queues: it wakes itself, and returns.
 //! By the time it is polled again, the few that waited have had the permits, and the queue is empty.
 //! If not, it queues: it is delayed by one turn at most, and those who queue are served in their order.
 //!
@@ -91,16 +91,8 @@ impl Lesson {
     }
 }
 
-struct Memory {
-    /// The address of the permits that this thread handed over last. Only compared.
-    handed_over: Cell<usize>,
-    lessons: [Lesson; PLACES],
-}
-
 std::thread_local! {
-    static MEMORY: Memory = const {
-        Memory { handed_over: Cell::new(0), lessons: [const { Lesson::new() }; PLACES] }
-    };
+    static LESSONS: [Lesson; PLACES] = const { [const { Lesson::new() }; PLACES] };
 }
 
 /// Where the lesson of the permits at `address` is kept: by the high bits of a product, as in
@@ -115,11 +107,11 @@ fn address(permits: &Permits) -> usize {
     std::ptr::from_ref(permits).addr()
 }
 
-/// This thread has given permits to a waiter.
+/// Permits were given to a waiter.
 #[cfg(not(volt_loom))]
 #[inline]
 pub(super) fn handed_over(permits: &Permits) {
-    MEMORY.with(|memory| memory.handed_over.set(address(permits)));
+    coop::set_handed_over(address(permits));
 }
 
 /// True if whoever wants the permits gives others a turn now. At most once after they were handed
@@ -127,25 +119,22 @@ pub(super) fn handed_over(permits: &Permits) {
 #[cfg(not(volt_loom))]
 #[inline]
 pub(super) fn gives_turn(permits: &Permits) -> bool {
-    MEMORY.with(|memory| {
-        let address = address(permits);
-        if memory.handed_over.get() != address {
-            return false;
-        }
-        memory.handed_over.set(0);
-        let lesson = &memory.lessons[place(address)];
-        let gives = lesson.is_due() && coop::is_limited();
-        if gives {
-            lesson.spend();
-        }
-        gives
-    })
+    let address = address(permits);
+    coop::take_handed_over(address)
+        && LESSONS.with(|lessons| {
+            let lesson = &lessons[place(address)];
+            let gives = lesson.is_due() && coop::is_limited();
+            if gives {
+                lesson.spend();
+            }
+            gives
+        })
 }
 
 /// After a turn, the permits were there.
 #[cfg(not(volt_loom))]
 pub(super) fn paid(permits: &Permits) {
-    MEMORY.with(|memory| memory.lessons[place(address(permits))].paid());
+    LESSONS.with(|lessons| lessons[place(address(permits))].paid());
 }
 
 #[cfg(volt_loom)]
@@ -162,8 +151,8 @@ pub(super) fn paid(_permits: &Permits) {}
 /// Forgets what this thread has learnt.
 #[cfg(test)]
 pub(super) fn forget() {
-    MEMORY.with(|memory| {
-        for lesson in &memory.lessons {
+    LESSONS.with(|lessons| {
+        for lesson in lessons {
             lesson.rest.set(0);
             lesson.paid();
         }

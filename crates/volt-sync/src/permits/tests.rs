@@ -52,10 +52,12 @@ fn grants_come_in_the_order_of_the_queue() {
 fn give_turn<'a>(permits: &'a Permits, wakes: &Wakes) -> (Waiting<'a>, Waiting<'a>) {
     convoy::forget();
     let oldest = queue(permits, 1);
-    permits.release(1);
     let before = wakes.count();
     let mut again = Box::pin(permits.acquire(1));
-    assert!(coop::with_budget(Some(9), || wakes.poll(again.as_mut())).is_pending());
+    coop::with_budget(Some(9), || {
+        permits.release(1);
+        assert!(wakes.poll(again.as_mut()).is_pending());
+    });
     assert_eq!(wakes.count(), before + 1, "it is to be polled after the others");
     (oldest, again)
 }
@@ -112,9 +114,9 @@ fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
     let (permits, bad) = (Permits::new(0), Wakes::panicking());
     let oldest = queue(&permits, 1);
     convoy::forget();
-    permits.release(1);
     let mut again = Box::pin(permits.acquire(1));
     coop::with_budget(Some(9), || {
+        permits.release(1);
         catch_unwind(AssertUnwindSafe(|| bad.poll(again.as_mut()))).unwrap_err();
     });
     assert_eq!(ready(oldest), Ok(()));
@@ -123,22 +125,26 @@ fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
 }
 
 #[test]
-fn a_turn_is_given_only_with_a_budget_and_for_the_permits_handed_over_last() {
+fn no_turn_is_given_without_a_budget_or_for_what_was_not_handed_over_last_in_this_poll() {
     let (permits, others, wakes) = (Permits::new(0), Permits::new(0), Wakes::new());
     convoy::forget();
-    let queues = |permits: &Permits, budget| {
+    let queues = |permits: &Permits| {
         let before = wakes.count();
         let mut waiter = Box::pin(permits.acquire(1));
-        let polled = coop::with_budget(budget, || wakes.poll(waiter.as_mut()));
-        assert!(polled.is_pending());
+        assert!(wakes.poll(waiter.as_mut()).is_pending());
         permits.release(1);
         assert_eq!(wakes.count(), before + 1, "it was in the queue");
         assert_eq!(ready(waiter), Ok(()));
     };
-    queues(&permits, None);
-    queues(&permits, None);
-    queues(&others, Some(9));
-    queues(&permits, Some(9));
+    queues(&permits);
+    queues(&permits);
+    coop::with_budget(Some(9), || queues(&permits));
+    coop::with_budget(Some(9), || queues(&permits));
+    coop::with_budget(Some(9), || {
+        queues(&permits);
+        queues(&others);
+        queues(&permits);
+    });
 }
 
 /// As with a lock that is always held across an `.await`.
@@ -149,9 +155,11 @@ fn turns_that_are_always_in_vain_become_rare() {
     let rounds = 100_000;
     let mut holder = queue(&permits, 1);
     for _ in 0..rounds {
-        permits.release(1);
         let mut again = Box::pin(permits.acquire(1));
-        coop::with_budget(Some(9), || assert!(wakes.poll(again.as_mut()).is_pending()));
+        coop::with_budget(Some(9), || {
+            permits.release(1);
+            assert!(wakes.poll(again.as_mut()).is_pending());
+        });
         coop::with_budget(Some(9), || assert!(wakes.poll(again.as_mut()).is_pending()));
         assert_eq!(ready(holder), Ok(()));
         holder = again;
