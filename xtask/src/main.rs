@@ -33,30 +33,69 @@ cargo xtask COMMAND
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let rest: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
-    let result = match arguments.first().map(String::as_str) {
-        Some("ci") => ci::run(&rest),
-        Some("loom") => loom::run(rest.first().copied()).map(drop),
-        Some("tsan") => sanitize::run(sanitize::Sanitizer::Thread).map(drop),
-        Some("asan") => sanitize::run(sanitize::Sanitizer::Address).map(drop),
-        Some("tidy") => tidy::run(),
-        Some("weaken") => weaken::run(rest.first().copied()),
-        Some("deny") => deny::run(),
-        Some("features") => variants::features(),
-        Some("minimal") => variants::minimal(),
-        Some("count") => count::run(rest.first().copied()),
-        Some("soak") => ci::soak(rest.first().copied().unwrap_or("60")),
-        Some("help" | "--help" | "-h") | None => {
-            print!("{HELP}");
-            Ok(())
-        }
-        Some(other) => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (*command, rest),
+        None => ("help", &[][..]),
     };
-    match result {
+    match surplus(command, rest).map_or_else(|| run(command, rest), Err) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(command: &str, rest: &[&str]) -> Result<(), String> {
+    let first = rest.first().copied();
+    match command {
+        "ci" => ci::run(rest),
+        "loom" => loom::run(first).map(drop),
+        "tsan" => sanitize::run(sanitize::Sanitizer::Thread).map(drop),
+        "asan" => sanitize::run(sanitize::Sanitizer::Address).map(drop),
+        "tidy" => tidy::run(),
+        "weaken" => weaken::run(first),
+        "deny" => deny::run(),
+        "features" => variants::features(),
+        "minimal" => variants::minimal(),
+        "count" => count::run(first),
+        "soak" => ci::soak(first.unwrap_or("60")),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(format!("unknown command `{other}`; `cargo xtask help` lists them")),
+    }
+}
+
+/// What is wrong with the number of arguments: one that nobody reads is a mistake.
+fn surplus(command: &str, rest: &[&str]) -> Option<String> {
+    let most = match command {
+        "loom" | "weaken" | "count" | "soak" => 1,
+        "tsan" | "asan" | "tidy" | "deny" | "features" | "minimal" => 0,
+        // It names the stages that it does not know; and so does `run` an unknown command.
+        _ => return None,
+    };
+    let surplus = rest.get(most)?;
+    let takes = if most == 0 { "no argument" } else { "one argument at most" };
+    Some(format!("`{command}` takes {takes}: what is `{surplus}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn surplus_arguments_are_named() {
+        let message = surplus("tidy", &["extra"]).unwrap();
+        assert_eq!(message, "`tidy` takes no argument: what is `extra`?");
+        let message = surplus("loom", &["ring", "idle"]).unwrap();
+        assert_eq!(message, "`loom` takes one argument at most: what is `idle`?");
+        for (command, rest) in [("tidy", &[][..]), ("loom", &["ring"]), ("ci", &["fmt", "tidy"])] {
+            assert_eq!(surplus(command, rest), None);
+        }
+        assert!(run("ci", &["nonsense"]).unwrap_err().contains("unknown stage `nonsense`"));
+        assert!(run("nonsense", &[]).unwrap_err().contains("unknown command `nonsense`"));
     }
 }
