@@ -32,14 +32,9 @@ pub(crate) fn facts() -> Machine {
     }
 }
 
-/// The commit of the source tree that the command is run in.
+/// The commit that this binary was built from, with a `+` if tracked files had been changed since.
 pub(crate) fn commit() -> String {
-    let Some(id) = output("git", &["rev-parse", "--short=12", "HEAD"]) else {
-        return "unknown".to_owned();
-    };
-    let changed = output("git", &["status", "--porcelain", "--untracked-files=no"])
-        .is_some_and(|s| !s.is_empty());
-    if changed { id + "+" } else { id }
+    option_env!("VOLT_BENCH_COMMIT").unwrap_or("unknown").to_owned()
 }
 
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
