@@ -142,6 +142,11 @@ use scheduler::worker::Worker;
 /// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
 /// the background.
 ///
+/// A future's drop may block at a shutdown, and wait there for another task of the runtime, by
+/// [`JoinHandle::join`] or `block_on` (on a worker in `block_in_place`, as ever): that task is cancelled
+/// meanwhile, if need be by the very thread that waits. Two drops that wait for each other wait for
+/// ever, and drops that wait in a long chain are stopped by a panic.
+///
 /// ```
 /// let runtime = volt::runtime::Runtime::new()?;
 /// let task = runtime.spawn(std::future::pending::<()>());
@@ -344,14 +349,13 @@ impl Runtime {
         let timeout = if may_wait && !inside { timeout } else { Some(Duration::ZERO) };
         if shared.begin_shutdown() && shared.is_current_thread() {
             // There are no other threads of the runtime: the tasks are dropped here.
-            let guard = self.handle.enter();
             if context::is_member_of(shared) {
+                let _entered = self.handle.enter();
                 shared.shut_down_inside();
             } else {
                 let deadline = timeout.and_then(|timeout| start.checked_add(timeout));
                 shared.shut_down_current_thread(deadline);
             }
-            drop(guard);
         }
         if timeout != Some(Duration::ZERO) {
             shared.threads.wait(timeout);
@@ -474,7 +478,8 @@ where
 /// of a runtime, `f` is just called. `block_on` may be called inside of `f`.
 ///
 /// In the drop of a future, too, when a multi-thread runtime shuts down: the other thread cancels the
-/// remaining tasks, so `f` may wait for them.
+/// remaining tasks, so `f` may wait for them. If the system gives no other thread, `f` is called all the
+/// same, and where it blocks for tasks of a runtime that shuts down, this thread cancels them.
 ///
 /// The task cannot do anything else meanwhile (other branches of its `join!`, say), and cannot be
 /// aborted; [`spawn_blocking`] is the better choice where its bounds

@@ -299,43 +299,57 @@ fn drops_that_block_at_a_shutdown_end_and_run_once() {
 }
 
 /// The same for tasks that are all idle, so that one thread finds all of them at once: the drop of one
-/// waits for another one that comes behind it.
+/// waits for another one that comes behind it. A current-thread runtime has no other thread.
 #[test]
 fn drops_at_a_shutdown_may_wait_for_tasks_that_are_cancelled_after_them() {
-    struct WaitsForLater(Arc<Mutex<Option<JoinHandle<()>>>>, bool);
+    type Wait = fn(JoinHandle<()>) -> Result<(), JoinError>;
+    struct WaitsForLater(Arc<Mutex<Option<JoinHandle<()>>>>, Wait);
 
     impl Drop for WaitsForLater {
         fn drop(&mut self) {
             let later = self.0.lock().unwrap().take().expect("dropped once");
-            let join = || later.join().unwrap_err().is_cancelled();
-            assert!(if self.1 { volt::task::block_in_place(join) } else { join() });
+            assert!(self.1(later).unwrap_err().is_cancelled());
         }
     }
 
-    for in_place in [true, false] {
-        let program = move || {
-            let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-            rt.block_on(async {
-                for _ in 0..10 {
-                    let later = Arc::new(Mutex::new(None));
-                    let waits = WaitsForLater(later.clone(), in_place);
-                    drop(volt::spawn(async move {
-                        pending::<()>().await;
-                        drop(waits);
-                    }));
-                    *later.lock().unwrap() = Some(volt::spawn(pending()));
-                }
+    let ways: [(&str, Wait); 3] = [
+        ("join", JoinHandle::join),
+        ("join in place", |task| volt::task::block_in_place(|| task.join())),
+        ("block_on in place", |task| {
+            volt::task::block_in_place(|| Handle::current().block_on(task))
+        }),
+    ];
+    for (name, wait) in ways {
+        for workers in [0, 1] {
+            let program = move || {
+                let rt = match workers {
+                    0 => Builder::new_current_thread().build().unwrap(),
+                    _ => Builder::new_multi_thread().worker_threads(workers).build().unwrap(),
+                };
+                rt.block_on(async {
+                    for _ in 0..10 {
+                        let later = Arc::new(Mutex::new(None));
+                        let waits = WaitsForLater(later.clone(), wait);
+                        drop(volt::spawn(async move {
+                            pending::<()>().await;
+                            drop(waits);
+                        }));
+                        *later.lock().unwrap() = Some(volt::spawn(pending()));
+                    }
+                    volt::task::yield_now().await;
+                });
+                std::thread::sleep(Duration::from_millis(10));
+                drop(rt);
+            };
+            let (done, ends) = mpsc::channel();
+            let thread = std::thread::spawn(move || {
+                program();
+                done.send(()).unwrap();
             });
-            std::thread::sleep(Duration::from_millis(10));
-            drop(rt);
-        };
-        let (done, ends) = mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            program();
-            done.send(()).unwrap();
-        });
-        assert!(ends.recv_timeout(LIMIT).is_ok(), "it hangs, in place: {in_place}");
-        thread.join().unwrap();
+            let ended = ends.recv_timeout(LIMIT);
+            assert_ne!(ended, Err(mpsc::RecvTimeoutError::Timeout), "{name}, {workers} workers");
+            thread.join().unwrap();
+        }
     }
 }
 

@@ -28,8 +28,8 @@ struct Context {
     worker: *const Worker<'static>,
     /// The `block_on` that this thread is in and for which it may become a guest.
     guest: *const Guest<'static>,
-    /// The runtimes that poll futures further down on the stack, whether or not the thread is still
-    /// their member.
+    /// The runtimes whose futures are polled or dropped further down on the stack, whether or not the
+    /// thread is still their member.
     frames: *const Frame,
     /// Futures are polled by this thread: it must not block.
     in_async: bool,
@@ -50,10 +50,19 @@ impl Context {
     }
 }
 
-/// A runtime that polls futures from here on up the stack.
+/// A runtime that polls or drops futures from here on up the stack.
 struct Frame {
     runtime: *const Shared,
+    /// Perhaps nobody but this thread drops its tasks when it shuts down.
+    cancels: bool,
     outer: *const Frame,
+}
+
+impl Frame {
+    /// On top of the others.
+    fn new(runtime: *const Shared, cancels: bool) -> Self {
+        Self { runtime, cancels, outer: get().frames }
+    }
 }
 
 #[cfg(not(volt_loom))]
@@ -110,7 +119,7 @@ fn time_scope(context: &Context) -> time::Scope {
 
 /// Calls `f` as the member `worker`, which polls tasks.
 pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
-    let frame = Frame { runtime: Arc::as_ptr(worker.shared), outer: get().frames };
+    let frame = Frame::new(Arc::as_ptr(worker.shared), false);
     let change = |context: &mut Context| {
         context.frames = &raw const frame;
         context.runtime = Arc::as_ptr(worker.shared);
@@ -124,7 +133,7 @@ pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
 /// Calls `f` inside `block_on`.
 #[inline]
 pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
-    let frame = Frame { runtime: Arc::as_ptr(guest.shared), outer: get().frames };
+    let frame = Frame::new(Arc::as_ptr(guest.shared), false);
     let change = |context: &mut Context| {
         context.frames = &raw const frame;
         context.runtime = Arc::as_ptr(guest.shared);
@@ -171,6 +180,33 @@ pub(crate) fn outside_async<R>(f: impl FnOnce() -> R) -> R {
         context.in_async = false;
     };
     scope(change, f)
+}
+
+/// Calls `f`, which may block, on a thread that drops the tasks of `runtime` at its shutdown, and is
+/// perhaps the only one that does: where it blocks, it goes on with that (`cancel.rs`).
+pub(crate) fn as_canceller<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
+    let frame = Frame::new(Arc::as_ptr(runtime), true);
+    let change = |context: &mut Context| {
+        context.frames = &raw const frame;
+        context.runtime = Arc::as_ptr(runtime);
+        context.worker = ptr::null();
+        context.guest = ptr::null();
+        context.in_async = false;
+    };
+    scope(change, f)
+}
+
+/// Calls `f` with each runtime whose [canceller](as_canceller) this thread is.
+pub(crate) fn for_each_cancelled(mut f: impl FnMut(&Arc<Shared>)) {
+    let mut next = get().frames;
+    // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
+    while let Some(frame) = unsafe { next.as_ref() } {
+        if frame.cancels {
+            // SAFETY: valid by the invariant.
+            f(&unsafe { &*frame.runtime }.to_arc());
+        }
+        next = frame.outer;
+    }
 }
 
 /// Calls `f`, which may block, with `runtime` as the current one.
@@ -242,8 +278,8 @@ pub(crate) fn runs_current_thread() -> bool {
     guest.is_some_and(|guest| guest.shared.is_current_thread())
 }
 
-/// True if a future of `shared` is polled further down on this thread's stack, even if the thread
-/// may block meanwhile (`block_in_place`).
+/// True if a future of `shared` is polled or dropped further down on this thread's stack, even if the
+/// thread may block meanwhile (`block_in_place`).
 pub(crate) fn is_inside(shared: &Shared) -> bool {
     let mut next = get().frames;
     // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
@@ -256,7 +292,7 @@ pub(crate) fn is_inside(shared: &Shared) -> bool {
     false
 }
 
-/// An address where this thread's stack begins: in its outermost call that polls futures.
+/// An address where this thread's stack begins: in its outermost call that polls or drops futures.
 pub(crate) fn stack_base() -> Option<usize> {
     let mut frame = get().frames;
     // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.

@@ -30,24 +30,24 @@ use std::future::Future;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::Arc;
 
-use super::park::{Park, ROOT};
+use super::cancel;
+use super::park::Park;
 use super::quick;
 use super::registry;
 use super::shared::Shared;
-use super::threads::wait_briefly;
 use super::worker::{Step, Worker};
 use crate::runtime::context;
 use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
-/// How much of a thread's stack may be used where a blocking call begins to run tasks.
+/// How much of a thread's stack may be used where a blocking call begins to run tasks; of a stack that
+/// the builder has made smaller, a quarter.
 const STACK_LIMIT: usize = 512 << 10;
 
 /// A thread in `block_on`.
@@ -118,20 +118,13 @@ impl<'r> Guest<'r> {
     /// No room: sleeps until the future was woken, or there may be room.
     fn wait_without_place<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
         if self.shared.is_current_thread() && !self.left.get() {
-            let mut waiting =
-                self.shared.waiting_guests.lock().unwrap_or_else(PoisonError::into_inner);
-            // It may be there since its future was woken last.
-            if !waiting.iter().any(|park| Arc::ptr_eq(park, self.park)) {
-                waiting.push(self.park.clone());
-            }
-            drop(waiting);
+            self.shared.add_waiting_guest(self.park);
             // The place may have become free before we were on the list.
             if self.attach().is_some() {
                 return None;
             }
         }
-        while self.park.sleep(None) & ROOT == 0 {}
-        poll()
+        cancel::wait(self.park, poll)
     }
 
     /// Leaves the members.
@@ -146,7 +139,6 @@ impl<'r> Guest<'r> {
         crate::time::slack::restore();
         if self.shared.is_current_thread() && self.shared.is_shut_down() {
             // Perhaps by a task on this thread, which could not wait for itself.
-            let _entered = context::EnterGuard::new(self.shared.clone());
             self.shared.shut_down_current_thread(None);
         }
     }
@@ -240,23 +232,6 @@ impl Worker<'_> {
                 Step::Exit => return None,
             }
         }
-    }
-
-    /// The runtime shuts down below a blocking join: drops tasks until `poll` has an output, since
-    /// nobody else may be there who would, and what it waits for may be one of them.
-    #[cold]
-    fn cancel_until<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> T {
-        self.end_search();
-        for attempt in 0.. {
-            if let Some(output) = poll() {
-                return output;
-            }
-            // Some tasks may be on their way into a queue, and some in a poll of another thread.
-            self.give_up_tasks();
-            self.shared.shut_down_inside();
-            wait_briefly(attempt);
-        }
-        unreachable!("the loop has no end")
     }
 
     /// A guest that runs stops being a member.
@@ -355,8 +330,10 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
                 !worker.shared.is_current_thread(),
                 "blocking joins are nested too deeply: use `.await`"
             );
-            worker.hand_over();
-            return None;
+            if worker.hand_over() {
+                return None;
+            }
+            return Some(context::as_canceller(worker.shared, || wait_only(handle.as_mut())));
         }
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
@@ -384,10 +361,16 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
 
 /// True if tasks that are run on top of this call could need more stack than there is.
 fn stack_is_used_up(shared: &Shared) -> bool {
-    let limit = match shared.config.thread_stack_size {
-        Some(size) => (size / 4).min(STACK_LIMIT),
-        None => STACK_LIMIT,
-    };
+    stack_is_used_up_by(shared, 1)
+}
+
+/// The same for calls that may use so many times as much.
+pub(super) fn stack_is_used_up_by(shared: &Shared, times: usize) -> bool {
+    let limit = times
+        * match shared.config.thread_stack_size {
+            Some(size) => (size / 4).min(STACK_LIMIT),
+            None => STACK_LIMIT,
+        };
     let here = 0_u8;
     // Not from this member: below it on the stack there may be others, in blocking calls.
     context::stack_base().is_some_and(|base| base.abs_diff(ptr::from_ref(&here).addr()) > limit)
@@ -396,11 +379,17 @@ fn stack_is_used_up(shared: &Shared) -> bool {
 /// Waits for `future` without running anything else.
 fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     context::with_place(|park, waker| {
+        let mut poll = || match poll_once(future.as_mut(), waker) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        };
+        if let Some(output) = poll() {
+            return output;
+        }
         loop {
-            if let Poll::Ready(output) = poll_once(future.as_mut(), waker) {
+            if let Some(output) = cancel::wait(park, &mut poll) {
                 return output;
             }
-            while park.sleep(None) & ROOT == 0 {}
         }
     })
 }
@@ -416,18 +405,25 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         "`block_in_place` needs a multi-thread runtime: the thread of a current-thread runtime has \
          nobody to hand its tasks to"
     );
+    let mut alone = None;
     context::current_worker(|worker| {
         if let Some(worker) = worker {
-            worker.hand_over();
+            if !worker.hand_over() {
+                alone = Some(worker.shared.clone());
+            }
         }
     });
-    context::outside_async(f)
+    match alone {
+        None => context::outside_async(f),
+        Some(shared) => context::as_canceller(&shared, f),
+    }
 }
 
 impl Worker<'_> {
     /// Leaves this member's tasks to others. A worker gets another thread; a guest only gives up what
-    /// is in its queues.
-    fn hand_over(&self) {
+    /// is in its queues. False for a worker that gets no thread: it is still the one that cancels at a
+    /// shutdown.
+    fn hand_over(&self) -> bool {
         // The new thread gets what is in the slot, and this is not.
         self.flush_yielded();
         if self.index < self.shared.workers {
@@ -438,7 +434,7 @@ impl Worker<'_> {
             if crate::runtime::hand_over_worker(self.shared, self.index).is_ok() {
                 self.handed_over.set(true);
                 context::set_worker(ptr::null());
-                return;
+                return true;
             }
             if self.is_last.get() {
                 self.shared.worker_ended();
@@ -447,5 +443,6 @@ impl Worker<'_> {
         if self.give_up_tasks() {
             self.shared.notify();
         }
+        self.index >= self.shared.workers
     }
 }

@@ -123,7 +123,8 @@ pub(crate) struct Shared {
     pub(crate) workers: usize,
     /// Bit `i`: the guest `workers + i` is there.
     guests: AtomicU64,
-    /// Threads in `block_on` that wait for a guest's place, in a current-thread runtime.
+    /// Threads in `block_on` that wait for a guest's place, in a current-thread runtime; and blocked
+    /// ones that drop tasks at a shutdown (`cancel.rs`).
     pub(super) waiting_guests: Mutex<Vec<Arc<Park>>>,
     pub(super) injector: Injector<Header>,
     pub(super) idle: Idle,
@@ -325,7 +326,9 @@ impl Shared {
         if abandoned {
             // Whoever shut it down has not waited for us. Only then: this may be a wake-up under a
             // lock that the task's drop needs, or within the drop of a task that wakes another one.
-            self.drain_to_the_last(Some(primitive::now()), || false);
+            context::as_canceller(&self.to_arc(), || {
+                self.drain_to_the_last(Some(primitive::now()), || false);
+            });
         }
     }
 
@@ -418,7 +421,18 @@ impl Shared {
         left_alone
     }
 
-    /// Lets the threads that wait for the guest's place of a current-thread runtime try again.
+    /// A shutdown wakes `park`; and so does the guest of a current-thread runtime that leaves its place.
+    pub(super) fn add_waiting_guest(&self, park: &Arc<Park>) {
+        let mut waiting =
+            self.waiting_guests.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // It may be there since its future was woken last.
+        if !waiting.iter().any(|other| Arc::ptr_eq(other, park)) {
+            waiting.push(park.clone());
+        }
+    }
+
+    /// Lets the threads that wait for the guest's place of a current-thread runtime, or for a shutdown,
+    /// try again.
     pub(super) fn wake_waiting_guests(&self) {
         let waiting = std::mem::take(
             &mut *self.waiting_guests.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
@@ -495,9 +509,10 @@ impl Shared {
     /// threads poll (its guest, in a long poll) or are about to queue; these threads see to them
     /// when they are done.
     pub(crate) fn shut_down_current_thread(&self, deadline: Option<Instant>) {
-        self.owned.close_and_cancel();
-        self.drain();
-        self.drain_to_the_last(deadline, || false);
+        context::as_canceller(&self.to_arc(), || {
+            self.shut_down_inside();
+            self.drain_to_the_last(deadline, || false);
+        });
     }
 
     /// Drops all tasks that can be reached, but for those on the stack of the calling thread, a member.
@@ -565,6 +580,12 @@ impl Shared {
             // SAFETY: taken from a queue, whose `Notified` it was.
             drop(unsafe { Notified::from_raw(task) });
         }
+    }
+
+    /// True if a task has been spawned and is not complete, and nobody is about to complete it as
+    /// cancelled.
+    pub(super) fn has_tasks(&self) -> bool {
+        !self.owned.is_empty()
     }
 
     /// How many tasks have been spawned and are not complete.
