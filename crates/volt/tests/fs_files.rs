@@ -11,11 +11,15 @@ use volt::fs::{self, File, OpenOptions};
 use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use volt::runtime::Builder;
 
-/// Runs `body` on each flavour, in a fresh directory.
-fn on_both<F: Future<Output = ()>>(body: impl Fn(Box<Path>) -> F) {
-    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+/// Runs `body` on a current-thread runtime, and with 1, 2 and 8 workers, each in a fresh directory.
+fn on_each<F: Future<Output = ()>>(body: impl Fn(Box<Path>) -> F) {
+    for workers in [0, 1, 2, 8] {
+        let mut builder = match workers {
+            0 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
         let folder = tempfile::tempdir().unwrap();
-        let runtime = builder.enable_all().build().unwrap();
+        let runtime = builder.worker_threads(workers.max(1)).enable_all().build().unwrap();
         runtime.block_on(body(folder.path().into()));
     }
 }
@@ -26,7 +30,7 @@ fn pattern(length: usize) -> Vec<u8> {
 
 #[test]
 fn content_larger_than_the_buffer_survives_the_round_trip() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let (path, content) = (folder.join("big"), pattern(5_000_003));
         let mut file = File::create(&path).await.unwrap();
         file.write_all(&content).await.unwrap();
@@ -40,7 +44,7 @@ fn content_larger_than_the_buffer_survives_the_round_trip() {
 
 #[test]
 fn a_small_buffer_limits_each_operation_and_loses_nothing() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let (path, content) = (folder.join("it"), pattern(1000));
         let mut file = File::options()
             .read(true)
@@ -62,7 +66,7 @@ fn a_small_buffer_limits_each_operation_and_loses_nothing() {
 
 #[test]
 fn the_position_is_right_between_reads_seeks_and_writes() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let path = folder.join("it");
         fs::write(&path, "0123456789").await.unwrap();
         let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
@@ -102,7 +106,7 @@ async fn begin_and_cancel_a_read(file: &mut File) {
 /// the position is moved back before a write.
 #[test]
 fn a_cancelled_read_loses_no_bytes() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let path = folder.join("it");
         fs::write(&path, "0123456789").await.unwrap();
         let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
@@ -122,7 +126,7 @@ fn a_cancelled_read_loses_no_bytes() {
 
 #[test]
 fn a_failed_write_is_reported_by_the_next_call() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let path = folder.join("it");
         fs::write(&path, "12").await.unwrap();
         let mut file = File::open(&path).await.unwrap();
@@ -138,7 +142,7 @@ fn a_failed_write_is_reported_by_the_next_call() {
 
 #[test]
 fn length_metadata_and_handles() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let path = folder.join("it");
         let mut file = File::create_new(&path).await.unwrap();
         assert_eq!(File::create_new(&path).await.unwrap_err().kind(), ErrorKind::AlreadyExists);
@@ -158,7 +162,7 @@ fn length_metadata_and_handles() {
 
 #[test]
 fn directories_are_made_listed_and_removed() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let names: BTreeSet<String> = (0..100).map(|number| format!("file{number}")).collect();
         let inner = folder.join("a/b");
         fs::create_dir_all(&inner).await.unwrap();
@@ -182,7 +186,7 @@ fn directories_are_made_listed_and_removed() {
 
 #[test]
 fn missing_files_are_errors_with_the_systems_kind() {
-    on_both(|folder| async move {
+    on_each(|folder| async move {
         let path = folder.join("nothing");
         assert_eq!(fs::read(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(File::open(&path).await.unwrap_err().kind(), ErrorKind::NotFound);

@@ -3,7 +3,7 @@
 #[path = "support/net.rs"]
 mod support;
 
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -208,6 +208,11 @@ fn try_operations_and_readiness_agree() {
         assert_eq!(b.try_write_vectored(&[IoSlice::new(b"ab"), IoSlice::new(b"c")]).unwrap(), 3);
         let ready = a.ready(Interest::READABLE | Interest::WRITABLE).await.unwrap();
         assert!(ready.is_writable());
+        a.readable().await.unwrap();
+        let (mut first, mut rest) = ([0; 2], [0; 8]);
+        let mut slices = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut rest)];
+        assert_eq!(a.try_read_vectored(&mut slices).unwrap(), 3);
+        assert_eq!((&first, rest[0]), (b"ab", b'c'));
         drop(b);
         a.readable().await.unwrap();
         let outcome = a.try_io(Interest::READABLE, || -> std::io::Result<()> {

@@ -12,9 +12,14 @@ use volt::runtime::Builder;
 use volt::signal::unix::{SignalKind, signal};
 use volt::time::{sleep, timeout};
 
-fn on_both<F: Future<Output = ()>>(body: impl Fn() -> F) {
-    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
-        let runtime = builder.enable_all().build().unwrap();
+/// Runs `body` on a current-thread runtime, and with 1, 2 and 8 workers.
+fn on_each<F: Future<Output = ()>>(body: impl Fn() -> F) {
+    for workers in [0, 1, 2, 8] {
+        let mut builder = match workers {
+            0 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
+        let runtime = builder.worker_threads(workers.max(1)).enable_all().build().unwrap();
         let limited = timeout(Duration::from_secs(60), body());
         runtime.block_on(async { limited.await.expect("done within a minute") });
     }
@@ -33,7 +38,7 @@ fn exists(id: u32) -> bool {
 
 #[test]
 fn the_status_is_the_childs_and_stays() {
-    on_both(|| async {
+    on_each(|| async {
         assert!(Command::new("true").status().await.unwrap().success());
         let mut child = shell("exit 3").spawn().unwrap();
         assert!(child.id().is_some());
@@ -48,7 +53,7 @@ fn the_status_is_the_childs_and_stays() {
 
 #[test]
 fn output_larger_than_a_pipe_is_read_while_waiting() {
-    on_both(|| async {
+    on_each(|| async {
         let script = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; exit 1";
         let output = shell(script).output().await.unwrap();
         assert_eq!((output.stdout.len(), output.stderr.len()), (300_000, 200_000));
@@ -58,7 +63,7 @@ fn output_larger_than_a_pipe_is_read_while_waiting() {
 
 #[test]
 fn a_child_is_talked_to_through_its_pipes() {
-    on_both(|| async {
+    on_each(|| async {
         let mut cat = Command::new("cat");
         let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -76,7 +81,7 @@ fn a_child_is_talked_to_through_its_pipes() {
 
 #[test]
 fn one_childs_output_is_anothers_input() {
-    on_both(|| async {
+    on_each(|| async {
         let mut first = shell("echo through both").stdout(Stdio::piped()).spawn().unwrap();
         let pipe: Stdio = first.stdout.take().unwrap().try_into().unwrap();
         let output = Command::new("cat").stdin(pipe).output().await.unwrap();
@@ -87,7 +92,7 @@ fn one_childs_output_is_anothers_input() {
 
 #[test]
 fn waiting_can_be_cancelled_and_the_child_killed() {
-    on_both(|| async {
+    on_each(|| async {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         assert!(timeout(Duration::from_millis(20), child.wait()).await.is_err());
         assert_eq!(child.try_wait().unwrap(), None);
@@ -98,7 +103,7 @@ fn waiting_can_be_cancelled_and_the_child_killed() {
 
 #[test]
 fn a_dropped_child_goes_on_unless_told_otherwise_and_leaves_no_zombie() {
-    on_both(|| async {
+    on_each(|| async {
         let child = Command::new("sleep").arg("100").kill_on_drop(true).spawn().unwrap();
         let killed = child.id().unwrap();
         drop(child);
@@ -130,7 +135,7 @@ fn a_child_that_outlives_its_runtime_is_reaped_by_the_next_use() {
 
 #[test]
 fn every_listener_of_a_signal_hears_it() {
-    on_both(|| async {
+    on_each(|| async {
         let mut one = signal(SignalKind::user_defined1()).unwrap();
         let mut two = signal(SignalKind::user_defined1()).unwrap();
         let mut other = signal(SignalKind::user_defined2()).unwrap();
@@ -149,7 +154,7 @@ fn every_listener_of_a_signal_hears_it() {
 
 #[test]
 fn signals_that_cannot_be_caught_are_refused_by_name() {
-    on_both(|| async {
+    on_each(|| async {
         for number in [-1, 0, 9, 19] {
             let error = signal(SignalKind::from_raw(number)).unwrap_err();
             assert!(error.to_string().contains(&number.to_string()), "{error}");
@@ -191,7 +196,7 @@ fn the_standard_output_of_a_child_that_uses_volt() {
         });
         return;
     }
-    on_both(|| async {
+    on_each(|| async {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "the_standard_output_of_a_child_that_uses_volt", "--nocapture"]);
         command.env("VOLT_TEST_CHILD", "1").stdin(Stdio::piped());

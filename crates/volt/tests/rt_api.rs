@@ -32,6 +32,18 @@ fn zero_blocking_threads_are_refused() {
 }
 
 #[test]
+#[should_panic(expected = "`global_queue_interval` must be at least 1")]
+fn a_queue_interval_of_zero_is_refused() {
+    Builder::new_multi_thread().global_queue_interval(0);
+}
+
+#[test]
+#[should_panic(expected = "`event_interval` must be at least 1")]
+fn an_event_interval_of_zero_is_refused() {
+    Builder::new_current_thread().event_interval(0);
+}
+
+#[test]
 fn builders_in_conflict_give_errors() {
     let paused = Builder::new_multi_thread().start_paused(true).build().unwrap_err();
     assert_eq!(paused.kind(), std::io::ErrorKind::InvalidInput);
@@ -53,7 +65,7 @@ fn a_thread_that_cannot_be_started_is_an_error() {
 #[test]
 fn threads_have_names_and_hooks() {
     let (started, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let parked = Arc::new(AtomicUsize::new(0));
+    let (parked, unparked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let count = |counter: &Arc<AtomicUsize>| {
         let counter = counter.clone();
         move || {
@@ -66,6 +78,7 @@ fn threads_have_names_and_hooks() {
         .on_thread_start(count(&started))
         .on_thread_stop(count(&stopped))
         .on_thread_park(count(&parked))
+        .on_thread_unpark(count(&unparked))
         .build()
         .unwrap();
     let name = rt.block_on(rt.spawn_blocking(|| std::thread::current().name().map(str::to_owned)));
@@ -75,6 +88,7 @@ fn threads_have_names_and_hooks() {
     assert_eq!(started.load(Ordering::SeqCst), 4, "three workers, one blocking thread");
     assert_eq!(stopped.load(Ordering::SeqCst), 4);
     assert!(parked.load(Ordering::SeqCst) > 0);
+    assert_eq!(unparked.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -314,6 +328,56 @@ fn metrics_count() {
     let by_worker: u64 = (0..2).map(|worker| metrics.worker_poll_count(worker)).sum();
     assert!(by_worker <= metrics.polls_count());
     assert_eq!((metrics.global_queue_depth(), metrics.worker_local_queue_depth(0)), (0, 0));
+}
+
+/// Each mechanism of the scheduler is counted where it is used.
+#[test]
+fn metrics_name_each_mechanism() {
+    let rt = multi(1);
+    let join = |task: volt::task::JoinHandle<()>| rt.block_on(task).unwrap();
+    // What a task of a worker spawns and awaits comes from its LIFO slot.
+    join(rt.spawn(async {
+        for _ in 0..100 {
+            volt::spawn(async {}).await.unwrap();
+        }
+    }));
+    let metrics = rt.metrics();
+    assert!(metrics.worker_lifo_hits_count(0) <= metrics.lifo_hits_count());
+    assert!(metrics.lifo_hits_count() >= 50, "{}", metrics.lifo_hits_count());
+    // What threads outside spawn while the worker is busy is fetched in batches.
+    let (release, released) = mpsc::channel::<()>();
+    let (started, starts) = mpsc::channel();
+    let busy = rt.spawn(async move {
+        started.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    starts.recv().unwrap();
+    let (before, remote) = (metrics.batch_fetches_count(), metrics.remote_schedule_count());
+    let tasks: Vec<_> = (0..64).map(|_| rt.spawn(async {})).collect();
+    assert_eq!(metrics.global_queue_depth(), 64);
+    assert_eq!(metrics.remote_schedule_count() - remote, 64);
+    release.send(()).unwrap();
+    join(busy);
+    tasks.into_iter().for_each(join);
+    assert!(metrics.batch_fetches_count() > before);
+    assert!(metrics.worker_batch_fetches_count(0) <= metrics.batch_fetches_count());
+    // Of two that wait for each other one is stolen from the worker that has both.
+    let rt = multi(2);
+    let pair = rt.spawn(async {
+        let barrier = Arc::new(Barrier::new(2));
+        for _ in 0..2 {
+            let barrier = barrier.clone();
+            drop(volt::spawn(async move { barrier.wait() }));
+        }
+    });
+    while !pair.is_finished() || rt.metrics().num_alive_tasks() > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let metrics = rt.metrics();
+    assert!(metrics.stolen_tasks_count() >= 1);
+    let by_worker: u64 = (0..2).map(|worker| metrics.worker_steal_operations(worker)).sum();
+    assert!((1..=metrics.stolen_tasks_count()).contains(&by_worker));
+    assert!(metrics.parks_count() >= 1);
 }
 
 /// `worker_*` used to panic for the one worker that `num_workers` counts.
