@@ -1,7 +1,11 @@
-//! Decisions of one worker beside a parked one.
+//! Decisions of one worker, alone or beside a parked one.
 
+use std::future::poll_fn;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
+use std::task::{Poll, Waker};
+
+use volt_sync::internal::primitive::{Arc, Mutex};
 
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -189,4 +193,83 @@ fn one_searcher_waits_for_what_another_member_finds_in_the_driver() {
             context::with_worker(worker, || worker.end());
         }
     }
+}
+
+/// Runs a task on the only worker, and then what it has left there: who ran, in order.
+fn order_of<F>(make: impl FnOnce(Order) -> F) -> String
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let order = Order::default();
+    let first = shared.spawn(make(order.clone()));
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    context::with_worker(&worker, || {
+        while shared.alive_tasks() > 0 {
+            assert_eq!(worker.step(), Step::Continue);
+        }
+        assert!(first.is_finished());
+        shared.begin_shutdown();
+        worker.end();
+    });
+    order.0.lock().unwrap().clone()
+}
+
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<String>>);
+
+impl Order {
+    fn add(&self, name: char) {
+        self.0.lock().unwrap().push(name);
+    }
+}
+
+/// A chain of tasks, each of which spawns the next: it has three polls, then the oldest of the ring has
+/// one, and the chain goes behind the others.
+#[test]
+fn three_polls_from_the_lifo_slot_then_one_from_the_ring() {
+    fn chain(order: Order, left: u32) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            order.add('l');
+            if left > 1 {
+                drop(crate::spawn(chain(order, left - 1)));
+            }
+        })
+    }
+    let order = order_of(|order| async move {
+        drop(crate::spawn(chain(order.clone(), 8)));
+        for _ in 0..3 {
+            let order = order.clone();
+            drop(crate::spawn(async move { order.add('r') }));
+        }
+    });
+    // If nothing waits in the ring, the limit is none.
+    assert_eq!(order, "lllrrrlllll");
+}
+
+/// Who is woken last runs first; the one before it goes from the LIFO slot to the ring.
+#[test]
+fn a_wake_up_evicts_the_lifo_slot_to_the_ring() {
+    let order = order_of(|order| async move {
+        let wakers = Arc::new(Mutex::new(Vec::<Waker>::new()));
+        for name in ['1', '2', '3'] {
+            let (order, wakers) = (order.clone(), wakers.clone());
+            let mut waits = true;
+            drop(crate::spawn(poll_fn(move |cx| {
+                if std::mem::take(&mut waits) {
+                    wakers.lock().unwrap().push(cx.waker().clone());
+                    return Poll::Pending;
+                }
+                order.add(name);
+                Poll::Ready(())
+            })));
+        }
+        // They run, in the order of their spawns.
+        crate::task::yield_now().await;
+        let wakers = std::mem::take(&mut *wakers.lock().unwrap());
+        wakers.into_iter().for_each(Waker::wake);
+    });
+    assert_eq!(order, "312");
 }
