@@ -162,28 +162,6 @@ fn a_watch_channels_last_store_does_not_erase_the_close() {
     }
 }
 
-/// Finding K7: where a shutdown waits for a count of threads alone, the last of several decrements has
-/// to carry on what the others did. A release decrement starts a sequence that the others' updates
-/// continue, so that whoever reads the last value sees everything. The pool joins its threads besides,
-/// which carries that, so `SyncWord::exited` only counts.
-#[test]
-fn the_end_of_the_pool_sees_what_every_thread_did() {
-    let hidden = |exit: Order| {
-        let mut program = Litmus::new();
-        let [data, spawned] = program.locations();
-        let mut one = program.thread();
-        one.store(data, 1, Relaxed);
-        one.add(spawned, 1, exit);
-        program.thread().add(spawned, 1, exit);
-        let mut pool = program.thread();
-        let exited = pool.load(spawned, Acquire);
-        let found = pool.load(data, Relaxed);
-        program.allows(|seen| seen[exited] == 2 && seen[found] == 0)
-    };
-    assert!(!hidden(AcqRel));
-    assert!(hidden(Relaxed));
-}
-
 /// Edge RQ3: a thief copies the places and gives them back by a release of the steal head; the owner
 /// acquires that head before it writes them. So a thief never reads a task of the next lap.
 #[test]
