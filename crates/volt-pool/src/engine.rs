@@ -338,7 +338,7 @@ impl Core {
             self.attended.store(true, Relaxed);
         } else {
             // With no thread left, each submitter runs what it has queued.
-            let _left = self.sync.start_failed();
+            self.sync.start_failed();
         }
         started
     }
@@ -429,7 +429,8 @@ impl Core {
     /// True if there are tasks in the pool's queue and no thread at all. One that is just being
     /// started does not count: if that fails, nobody wakes who waits.
     pub(crate) fn is_unattended(&self) -> bool {
-        self.injector.is_waiting() && (!self.is_attended() || self.sync.spawned() == 0)
+        // Not only when nobody has the queue: see `run_queue`.
+        !self.injector.is_empty() && (!self.is_attended() || self.sync.spawned() == 0)
     }
 
     /// For a thread that waits: runs what is queued if there is no thread for it. False if there
@@ -442,8 +443,17 @@ impl Core {
         unattended
     }
 
+    /// Runs tasks until the queue is empty. Whoever else runs it leaves it while it takes one; then
+    /// it runs that one, which may wait for the others.
     fn run_queue(&self) {
-        while let Some(mut consumer) = self.injector.try_lock() {
+        let mut attempt = 0;
+        while !self.injector.is_empty() {
+            let Some(mut consumer) = self.injector.try_lock() else {
+                volt_sync::internal::primitive::spin(attempt);
+                attempt += 1;
+                continue;
+            };
+            attempt = 0;
             let task = consumer.pop();
             // What is left is what the next round looks for.
             let _left = consumer.unlock();

@@ -336,14 +336,15 @@ impl SyncWord {
         false
     }
 
-    /// Takes back the count of a thread that could not be started. Returns how many there are; if
-    /// none, each submitter runs what it has queued.
+    /// Takes back the count of a thread that could not be started. If none is left, each submitter
+    /// runs what it has queued.
     #[cold]
-    pub(crate) fn start_failed(&self) -> u32 {
+    pub(crate) fn start_failed(&self) {
         #[cfg(all(test, volt_loom))]
         if self.defect == Some(model::Defect::FailureStaysSignaled) {
             // ORD relaxed: stronger, as in the seed.
-            return Word(self.word.fetch_sub(SPAWNED, Release)).spawned() - 1;
+            self.word.fetch_sub(SPAWNED, Release);
+            return;
         }
         // ORD relaxed: a stale word makes the exchange fail.
         let mut word = Word(self.word.load(Relaxed));
@@ -361,7 +362,7 @@ impl SyncWord {
                 Ok(_) => {
                     // ORD[SY1] acquire: a SeqCst fence between consuming the bit and the caller's search; see Progress.
                     fence(SeqCst);
-                    return new.spawned();
+                    return;
                 }
             }
         }
@@ -382,8 +383,8 @@ impl SyncWord {
 
     /// A thread's last access to the pool.
     pub(crate) fn exited(&self) {
-        // ORD relaxed: a count. A shutdown joins each thread besides, which carries what they did;
-        // finding K7 is about one that only counts.
+        // ORD relaxed: a count. A shutdown joins each thread, which carries what they did (finding
+        // K7 is about one that only counts).
         self.word.fetch_sub(SPAWNED, Relaxed);
     }
 

@@ -1,11 +1,12 @@
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc as StdArc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{Config, Core, lock};
 use crate::install::install;
 use crate::task::{Action, Task};
+use volt_sync::internal::Parker;
 use volt_sync::internal::primitive::{AtomicU32, thread};
 
 #[repr(C)]
@@ -89,6 +90,63 @@ fn a_task_queued_during_a_start_that_fails_is_run() {
         core.shut_down(true).run();
         // SAFETY: leaked above, and nobody uses it any more.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(node).cast_mut()) });
+    });
+}
+
+#[repr(C)]
+struct Meets {
+    task: Task,
+    ran: AtomicU32,
+    /// The task for which this one waits.
+    other: *const Meets,
+    parker: Parker,
+}
+
+// SAFETY: the pointer is only read, and the model keeps what it points to.
+unsafe impl Sync for Meets {}
+
+unsafe fn meet(task: NonNull<Task>, _: Action) {
+    // SAFETY: the model's tasks are two of these, which it keeps.
+    let this = unsafe { task.cast::<Meets>().as_ref() };
+    this.ran.store(1, Release);
+    // SAFETY: null, or as above.
+    let Some(other) = (unsafe { this.other.as_ref() }) else { return this.parker.unpark() };
+    while other.ran.load(Acquire) == 0 {
+        other.parker.park();
+    }
+}
+
+/// Whoever submits runs what is queued, or leaves it to somebody who does. Not to a thread that was
+/// about to take another task, which waits for this one.
+#[test]
+fn a_task_queued_while_another_one_is_taken_is_run() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let core = without_threads();
+        let task = |other| Meets {
+            task: Task::new(meet),
+            ran: AtomicU32::new(0),
+            other,
+            parker: Parker::new(),
+        };
+        let first: &'static Meets = Box::leak(Box::new(task(std::ptr::null())));
+        let second = task(std::ptr::from_ref(first));
+        let submit = |core: &Core, task: &Meets| {
+            let task = NonNull::from(task).cast();
+            // SAFETY: the task lives until it has run.
+            unsafe { Task::mark_queued(task) };
+            // SAFETY: in no queue.
+            unsafe { core.schedule(task) }.unwrap();
+        };
+        let other = core.clone();
+        let submitter = thread::spawn(move || submit(&other, first));
+        submit(&core, &second);
+        submitter.join().unwrap();
+        assert_eq!(first.ran.load(Relaxed) + second.ran.load(Relaxed), 2);
+        core.shut_down(true).run();
+        // SAFETY: leaked above, and nobody uses it any more.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(first).cast_mut()) });
     });
 }
 

@@ -78,7 +78,8 @@ impl Pool {
     fn start(self: &Arc<Self>) {
         let failed = self.failures.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
         if failed {
-            if self.sync.start_failed() == 0 {
+            self.sync.start_failed();
+            if self.sync.spawned() == 0 {
                 while self.take() {
                     self.work();
                 }
@@ -338,7 +339,7 @@ fn is_seen_or_notified(defect: Option<Defect>, consumer: Consumer) {
             match consumer {
                 Consumer::Wait => drop(other.sync.wait(false, || false)),
                 Consumer::Found => other.sync.found(),
-                Consumer::StartFailed => assert_eq!(other.sync.start_failed(), 0),
+                Consumer::StartFailed => other.sync.start_failed(),
             }
             other.queue.load(Relaxed) == 1
         });
