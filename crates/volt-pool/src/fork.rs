@@ -318,16 +318,13 @@ impl Worker {
         let Some(fork) = self.fork.oldest() else { return false };
         // SAFETY: `current` is the frame in which it was forked (invariant 4), which outlives it.
         let frame = unsafe { Frame::new(self.current(), self.parker(), self) };
+        let lineage = frame.lineage();
         let promoted = Promoted::new(frame);
         // SAFETY: on our stack, so alive (invariant 2).
         let cell = unsafe { &(*fork).promoted };
         // SAFETY: local until it is offered below, so nobody else looks (invariant 3).
         cell.with_mut(|place| unsafe { (*place).write(promoted) });
-        // SAFETY: the part was initialised just above.
-        let frame: *const Frame = unsafe { &raw const Fork::promoted(fork).frame };
-        // SAFETY: alive, as above.
-        let root = unsafe { Frame::root(frame) };
-        self.offer.put(fork, root);
+        self.offer.put(fork, lineage);
         self.announce_offer();
         offered + 1 < wanted
     }

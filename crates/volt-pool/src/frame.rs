@@ -5,8 +5,12 @@
 //! that a waiting thread helps with that and with nothing else. A thread that holds a lock while it
 //! waits therefore never runs unrelated work that could want the same lock.
 //!
+//! Work that somebody offers cannot be asked for its parents before it is claimed: by then it may be
+//! gone. So it stands beside a [`Lineage`], a filter that tells nearly all that is unrelated.
+//!
 //! Rejected: helping with anything (rayon), which deadlocks in that case; only the thief's work
-//! ("leapfrogging"), which leaves a scope's owner idle while its tasks fork.
+//! ("leapfrogging"), which leaves a scope's owner idle while its tasks fork; the outermost frame as
+//! the hint, which takes all work of one call for related.
 //!
 //! | State    | Meaning                         | the owner                | the finisher      |
 //! |----------|---------------------------------|--------------------------|-------------------|
@@ -52,13 +56,49 @@ pub(crate) enum Outcome {
     Returned,
 }
 
+/// Which ancestors something may have: a set that may seem to hold more than it does (B. H. Bloom,
+/// "Space/Time Trade-offs in Hash Coding with Allowable Errors", CACM 1970), with two bits for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lineage(usize);
+
+impl Lineage {
+    /// Nobody.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// `frame` alone.
+    pub(crate) fn of(frame: *const Frame) -> Self {
+        if cfg!(volt_loom) {
+            // The executions of a model must not differ in the addresses.
+            return Self(1);
+        }
+        // Fibonacci hashing (Knuth, TAOCP 3, 6.4): the addresses of frames differ in few bits.
+        let hash = (frame.addr() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let bit = |shift: u32| 1_usize << ((hash >> shift) as u32 % usize::BITS);
+        Self(bit(58) | bit(52))
+    }
+
+    /// What [`bits`](Self::bits) gave.
+    pub(crate) fn from_bits(bits: usize) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) fn bits(self) -> usize {
+        self.0
+    }
+
+    /// False if `other` is not a part of this; true perhaps.
+    pub(crate) fn may_include(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Frame {
     state: AtomicU32,
     parker: &'static Parker,
     parent: *const Frame,
-    /// The outermost ancestor; null if that is the frame itself.
-    root: *const Frame,
+    /// Of all ancestors.
+    lineage: Lineage,
     /// The worker that waits for it; null for threads outside of pools.
     owner: *const Worker,
 }
@@ -71,23 +111,14 @@ impl Frame {
         parker: &'static Parker,
         owner: *const Worker,
     ) -> Self {
-        let root = if parent.is_null() {
-            ptr::null()
-        } else {
-            // SAFETY: alive, as obligation 1 says.
-            unsafe { Self::root(parent) }
-        };
-        Self { state: AtomicU32::new(RUNNING), parker, parent, root, owner }
+        // SAFETY: null, or alive, as obligation 1 says.
+        let lineage = unsafe { parent.as_ref() }
+            .map_or(Lineage::NONE, |ancestor| Lineage(ancestor.lineage.0 | Lineage::of(parent).0));
+        Self { state: AtomicU32::new(RUNNING), parker, parent, lineage, owner }
     }
 
-    /// The outermost ancestor, by which related work can be guessed.
-    ///
-    /// # Safety
-    /// 1. `this` is alive.
-    pub(crate) unsafe fn root(this: *const Self) -> *const Self {
-        // SAFETY: alive, as obligation 1 says.
-        let root = unsafe { (*this).root };
-        if root.is_null() { this } else { root }
+    pub(crate) fn lineage(&self) -> Lineage {
+        self.lineage
     }
 
     pub(crate) fn owner(&self) -> *const Worker {

@@ -22,10 +22,10 @@ use std::array;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use volt_sync::internal::primitive::AtomicPtr;
+use volt_sync::internal::primitive::{AtomicPtr, AtomicUsize};
 
 use crate::fork::Fork;
-use crate::frame::Frame;
+use crate::frame::Lineage;
 
 /// How many forks one thread can offer at a time.
 pub(crate) const OFFERS: usize = if cfg!(volt_loom) { 2 } else { 4 };
@@ -37,8 +37,8 @@ pub(crate) struct Offer {
 
 struct Place {
     job: AtomicPtr<Fork>,
-    /// The outermost frame of the offered job: a hint by which related work is found.
-    root: AtomicPtr<Frame>,
+    /// The [`Lineage`] of the offered job: a hint by which related work is found.
+    lineage: AtomicUsize,
 }
 
 impl Place {
@@ -48,14 +48,14 @@ impl Place {
         self.job.load(Relaxed).is_null()
     }
 
-    fn is_related(&self, root: *const Frame) -> bool {
+    fn is_related(&self, ancestor: Lineage) -> bool {
         // ORD relaxed: a hint.
-        !self.is_empty() && ptr::eq(self.root.load(Relaxed), root)
+        !self.is_empty() && Lineage::from_bits(self.lineage.load(Relaxed)).may_include(ancestor)
     }
 
-    fn put(&self, job: *const Fork, root: *const Frame) {
+    fn put(&self, job: *const Fork, lineage: Lineage) {
         // ORD relaxed: a hint.
-        self.root.store(root.cast_mut(), Relaxed);
+        self.lineage.store(lineage.bits(), Relaxed);
         // ORD[FK1] release: the job and what happened before the fork.
         self.job.store(job.cast_mut(), Release);
     }
@@ -83,10 +83,8 @@ impl Place {
 
 impl Offer {
     pub(crate) fn new() -> Self {
-        let place = |_| Place {
-            job: AtomicPtr::new(ptr::null_mut()),
-            root: AtomicPtr::new(ptr::null_mut()),
-        };
+        let place =
+            |_| Place { job: AtomicPtr::new(ptr::null_mut()), lineage: AtomicUsize::new(0) };
         Self { places: array::from_fn(place) }
     }
 
@@ -101,15 +99,16 @@ impl Offer {
         self.places.iter().filter(|place| !place.is_empty()).count()
     }
 
-    /// True if something that is offered may descend from a frame with this `root`: a hint.
-    pub(crate) fn is_related(&self, root: *const Frame) -> bool {
-        self.places.iter().any(|place| place.is_related(root))
+    /// True if something that is offered may descend from `ancestor`: a hint.
+    pub(crate) fn is_related(&self, ancestor: Lineage) -> bool {
+        self.places.iter().any(|place| place.is_related(ancestor))
     }
 
     /// Offers `job`. Only for the owner, when [`len`](Self::len) was less than [`OFFERS`].
-    pub(crate) fn put(&self, job: *const Fork, root: *const Frame) {
+    pub(crate) fn put(&self, job: *const Fork, lineage: Lineage) {
         let place = self.places.iter().find(|place| place.is_empty());
-        place.expect("the owner has seen an empty place, and nobody else fills it").put(job, root);
+        let place = place.expect("the owner has seen an empty place, and nobody else fills it");
+        place.put(job, lineage);
     }
 
     /// Takes an offered job, which the caller has to run or return.
@@ -117,9 +116,9 @@ impl Offer {
         self.places.iter().find_map(Place::claim)
     }
 
-    /// As `claim`, of a job that may descend from a frame with this `root`.
-    pub(crate) fn claim_related(&self, root: *const Frame) -> Option<NonNull<Fork>> {
-        self.places.iter().filter(|place| place.is_related(root)).find_map(Place::claim)
+    /// As `claim`, of a job that may descend from `ancestor`.
+    pub(crate) fn claim_related(&self, ancestor: Lineage) -> Option<NonNull<Fork>> {
+        self.places.iter().filter(|place| place.is_related(ancestor)).find_map(Place::claim)
     }
 
     /// Takes `job` back. False if somebody claimed it.

@@ -34,7 +34,7 @@ use volt_sync::internal::{CachePadded, Parker};
 use crate::buffer::{Buffer, CAPACITY};
 use crate::engine::Core;
 use crate::fork::{Fork, ForkStack, Promoted};
-use crate::frame::{Frame, Outcome};
+use crate::frame::{Frame, Lineage, Outcome};
 use crate::made::Made;
 use crate::offer::Offer;
 use crate::parking;
@@ -512,13 +512,12 @@ impl Worker {
                 if scope.run_chunk(self) {
                     return true;
                 }
-                // SAFETY: alive until its owner has seen the outcome.
-                let root = unsafe { Frame::root(frame) };
+                let ancestor = Lineage::of(frame);
                 self.others(|victim| {
                     if self.reclaim(victim).is_some() && scope.run_chunk(self) {
                         return Some(());
                     }
-                    let related = victim.offer.is_related(root);
+                    let related = victim.offer.is_related(ancestor);
                     (related && self.help_victim(victim, frame)).then_some(())
                 })
                 .is_some()
@@ -526,12 +525,11 @@ impl Worker {
         }
     }
 
-    /// Runs a fork that `victim` offers if it descends from `frame`; otherwise returns it.
+    /// Runs a fork that `victim` offers if it descends from `frame`. One that only seemed to is
+    /// returned.
     fn help_victim(&self, victim: &Self, frame: &Frame) -> bool {
         victim.made.seen();
-        // SAFETY: alive until its owner, which is the caller, has seen the outcome.
-        let root = unsafe { Frame::root(frame) };
-        let Some(fork) = victim.offer.claim_related(root) else { return false };
+        let Some(fork) = victim.offer.claim_related(Lineage::of(frame)) else { return false };
         // SAFETY: claimed, so alive and offered.
         let offered = unsafe { &Fork::promoted(fork.as_ptr()).frame };
         // SAFETY: claimed and not run, so unfinished.
@@ -563,20 +561,17 @@ impl Worker {
         if self.has_mail() {
             return true;
         }
+        let ancestor = Lineage::of(frame);
         match help {
             Help::Mail => false,
             Help::Thief(promoted) => {
                 // SAFETY: null, or a record of this pool (invariant 2).
                 let thief = unsafe { promoted.thief().as_ref() };
-                // SAFETY: alive until its owner has seen the outcome.
-                let root = unsafe { Frame::root(frame) };
-                thief.is_some_and(|thief| thief.offer.is_related(root))
+                thief.is_some_and(|thief| thief.offer.is_related(ancestor))
             }
             Help::Scope(scope) => {
-                // SAFETY: alive until its owner has seen the outcome.
-                let root = unsafe { Frame::root(frame) };
                 scope.has_tasks()
-                    || self.others(|v| v.offer.is_related(root).then_some(())).is_some()
+                    || self.others(|v| v.offer.is_related(ancestor).then_some(())).is_some()
             }
         }
     }
@@ -692,3 +687,5 @@ fn gcd(a: usize, b: usize) -> usize {
 
 #[cfg(all(test, volt_loom))]
 mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;
