@@ -184,6 +184,12 @@ impl Summary {
         self
     }
 
+    /// True if a member beside the one that asks, which runs, does so, too.
+    #[inline]
+    pub(crate) const fn others_run(self) -> bool {
+        self.attached() > self.parked() + 1
+    }
+
     /// True if something that needs watching should wake somebody.
     #[inline]
     pub(crate) const fn wants_watcher(self) -> bool {

@@ -62,7 +62,9 @@ impl Worker<'_> {
         let searching = self.searching.replace(false);
         let roles = self.shared.idle.park(self.index, searching, returns);
         self.roles.set(roles);
-        self.watch.set(Watch::new());
+        if roles.watcher {
+            self.watch.set(Watch::new(self.shared.driver_turns.get()));
+        }
         self.stage.set(Stage::Published);
     }
 
@@ -248,9 +250,12 @@ impl Worker<'_> {
     fn watch_expired(&self) {
         let mut watch = self.watch.get();
         let look = self.look_after_others(&mut watch);
+        let attended = watch.driver_was_turned(self.shared.driver_turns.get());
         self.watch.set(watch);
         let mut roles = self.roles.get();
-        if !roles.driver && self.shared.idle.take_driver(self.index) {
+        // Who does not look again does not leave the driver to others either.
+        let left_to_others = attended && matches!(look, Look::Again);
+        if !roles.driver && !left_to_others && self.shared.idle.take_driver(self.index) {
             roles.driver = true;
             self.roles.set(roles);
         }

@@ -7,8 +7,10 @@
 //! One parked member, the *watcher*, sleeps with a timeout. When it passes, the watcher compares
 //! each running member's poll count with that of its last look. A count that stood still for
 //! [`STALL_NS`] is a stalled member: its LIFO slot is emptied (rings can be stolen from anyway).
-//! A driver that nobody has is taken. If nothing at all happened since the last look and nothing
-//! is left to watch, the watcher goes to sleep for good.
+//! A driver that nobody has, and that nobody has turned since the last look, is taken. (One that was
+//! is looked after by a member that runs: to take it would be to take turns with that member for
+//! each event.) If nothing at all happened since the last look and nothing is left to watch, the
+//! watcher goes to sleep for good.
 //!
 //! A runtime that does a little every millisecond should not pay for two wake-ups where one is
 //! enough. So the watcher looks ever less often (is *drowsy*, up to [`CALM_LOOK`]) as long as each
@@ -109,12 +111,20 @@ pub(super) struct Watch {
     polls: u64,
     /// Polls of the members whose last one was not of a quick kind.
     unproven: u64,
+    /// How often the driver had been turned.
+    turns: u64,
     pub(super) interval: Duration,
 }
 
 impl Watch {
-    pub(super) const fn new() -> Self {
-        Self { polls: 0, unproven: 0, interval: FIRST_LOOK }
+    /// `turns`: how often the driver has been turned until now.
+    pub(super) const fn new(turns: u64) -> Self {
+        Self { polls: 0, unproven: 0, turns, interval: FIRST_LOOK }
+    }
+
+    /// True if somebody has turned the driver since this was asked last.
+    pub(super) fn driver_was_turned(&mut self, turns: u64) -> bool {
+        std::mem::replace(&mut self.turns, turns) != turns
     }
 
     /// After a look that found something to watch; `calm` if all that was done will not take long.

@@ -36,7 +36,7 @@ use crate::task::{Header, Notified};
 const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
 /// About the time that a sleeping member takes to wake up and find something.
 const WAKE_NS: f32 = 10_000.0;
-/// How often a searcher looks before it parks.
+/// How often a searcher looks before it parks, if others run who may have something for it.
 const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
 
 /// Where a member is on its way to sleep.
@@ -121,7 +121,7 @@ impl<'r> Worker<'r> {
             searching: Cell::new(false),
             ran: Cell::new(false),
             roles: Cell::new(Roles::default()),
-            watch: Cell::new(Watch::new()),
+            watch: Cell::new(Watch::new(0)),
             yielded: Cell::new(None),
             quiet: Cell::new(false),
             pace: Pace::new(&shared.config),
@@ -402,7 +402,7 @@ impl<'r> Worker<'r> {
             if let Some(task) = self.steal().or_else(|| self.fetch()) {
                 return Some(task);
             }
-            if self.root_woken() {
+            if self.root_woken() || !self.shared.idle.load().others_run() {
                 return None;
             }
             spin(attempt);

@@ -9,7 +9,7 @@ use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::guest;
-use crate::runtime::scheduler::idle::{Idle, SelfUnpark};
+use crate::runtime::scheduler::idle::{Idle, Roles, SelfUnpark};
 use crate::runtime::scheduler::park::Park;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
@@ -58,7 +58,7 @@ fn get_up(idle: &Idle, index: usize) {
 #[test]
 fn looks_become_rare_while_polls_are_quick_and_members_park_again() {
     with_members(|shared, members| {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(0);
         become_drowsy(members, &mut watch);
         // Somebody is at work.
         get_up(&shared.idle, 1);
@@ -81,7 +81,7 @@ fn looks_become_rare_while_polls_are_quick_and_members_park_again() {
 #[test]
 fn looks_stay_frequent_while_polls_may_be_long() {
     with_members(|shared, members| {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(0);
         for _ in 0..8 {
             poll_and_look(members, SLOW, &mut watch);
         }
@@ -114,7 +114,7 @@ fn poll_a_task(worker: [&Worker<'_>; 3]) -> bool {
 #[test]
 fn a_poll_that_may_be_long_wakes_a_drowsy_watcher_once() {
     with_members(|shared, members| {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(0);
         become_drowsy(members, &mut watch);
         assert!(!poll_a_task(members));
         assert!(!shared.drowsy.load(Relaxed));
@@ -124,7 +124,7 @@ fn a_poll_that_may_be_long_wakes_a_drowsy_watcher_once() {
 #[test]
 fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
     with_members(|shared, members| {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(0);
         let mut known = false;
         // The machine may be busy, so that the first ones take long.
         while !known {
@@ -135,6 +135,40 @@ fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
         become_drowsy(members, &mut watch);
         assert!(poll_a_task(members));
         assert!(shared.drowsy.load(Relaxed));
+    });
+}
+
+/// Otherwise the watcher and those who run would take turns in it for each event.
+#[test]
+fn a_driver_that_somebody_turns_is_left_to_them() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        members[0].roles.set(Roles { driver: false, watcher: true });
+        let look = |turn: bool| {
+            members[1].slot.kind.store(SLOW, Relaxed);
+            members[1].count_poll();
+            if turn {
+                members[1].look_at_driver();
+            }
+            members[0].woke(0, members[0].roles.get());
+            shared.idle.load().has_driver(0)
+        };
+        assert!(!look(true));
+        assert!(!look(true));
+        assert!(look(false), "the one that runs does not come back to it");
+    });
+}
+
+/// Whoever is not going to look again must not count on others.
+#[test]
+fn a_watcher_that_stops_takes_the_driver_even_if_it_was_turned() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        members[0].roles.set(Roles { driver: false, watcher: true });
+        members[1].look_at_driver();
+        members[0].woke(0, members[0].roles.get());
+        assert!(!shared.idle.load().has_watcher(), "nothing was polled");
+        assert!(shared.idle.load().has_driver(0));
     });
 }
 
@@ -149,7 +183,7 @@ fn who_has_left_is_not_stalled() {
         shared.slot(first).polls.store(1, Relaxed);
         let _ = shared.detach_guest(first);
         let _ = shared.idle.park(second, false, false);
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(0);
         poll_and_look(members, QUICK, &mut watch);
         std::thread::sleep(2 * FIRST_LOOK);
         become_drowsy(members, &mut watch);
