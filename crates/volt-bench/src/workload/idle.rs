@@ -29,7 +29,11 @@ pub(crate) fn rows() -> Vec<Row> {
             .unit("us", 5.0)
             .volt("volt", ticking::<on_volt::Multi>)
             .peer("tokio", ticking::<on_tokio::Multi>)
-            .peer("async-io", ticking::<smol::Multi>),
+            .peer("async-io", ticking::<smol::Multi>)
+            .floor("sleeping thread", |b| {
+                let time = time(b);
+                measure(b, || sleep_each_millisecond(time));
+            }),
     ]
 }
 
@@ -57,6 +61,16 @@ pub(crate) fn ticking<R: Timers>(b: &mut Bench) {
             assert!(ticks > 1, "it ticked");
         });
     });
+}
+
+/// The same ticks without a runtime: what the kernel takes for them.
+fn sleep_each_millisecond(time: Duration) {
+    let start = Instant::now();
+    let mut next = start;
+    while start.elapsed() < time {
+        next += Duration::from_millis(1);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
 }
 
 fn time(b: &Bench) -> Duration {
