@@ -33,6 +33,7 @@
 use std::cell::Cell;
 
 use super::Permits;
+#[cfg(not(volt_loom))]
 use crate::coop;
 
 /// So many turns may be in vain. They empty a queue of as many.
