@@ -48,7 +48,7 @@
 //! `register` never waits. A `take` repeats only after somebody else has changed the count.
 //!
 //! Cost: `register` 1 RMW and a clone; again with the same waker, still armed: 1 load; with another
-//! waker, still armed: 2 RMWs. `take` 1 RMW.
+//! waker, still armed: 2 RMWs and a clone. `take` 1 RMW.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -111,15 +111,22 @@ impl WaiterSlot {
     /// came earlier finds nobody, and what was published before it is visible after this call.
     ///
     /// # Safety
-    /// 1. No two calls of `register` on one slot overlap, and each happens after the one before.
+    /// 1. No two threads are in `register` of one slot at once, and each call happens after the one
+    ///    before. The clone or the drop of a waker may call it again: the slot is not in between then.
     #[inline]
     pub unsafe fn register(&self, waker: &Waker) {
+        // ORD relaxed: what is odd, and the words that belong to it, are of this side.
+        if is_armed(self.count.load(Relaxed)) && self.bits() == Bits::of(waker) {
+            return;
+        }
+        // User code, which may panic, or register: the count is read after it.
+        let waker = waker.clone();
         // ORD[WS2] acquire: if even, the last taker has copied the words.
         let count = self.count.load(Acquire);
-        if !is_armed(count) {
-            self.arm(waker.clone());
-        } else if self.bits() != Bits::of(waker) {
-            self.replace(count, waker.clone());
+        if is_armed(count) {
+            self.replace(count, waker);
+        } else {
+            self.arm(waker);
         }
     }
 

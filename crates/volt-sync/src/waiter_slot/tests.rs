@@ -1,11 +1,14 @@
 #![allow(clippy::disallowed_types, reason = "counters of the tests")]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
 
 use super::WaiterSlot;
+use crate::test::hostile_waker;
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -84,9 +87,7 @@ fn a_panic_in_the_clone_or_drop_of_a_waker_leaves_the_slot_usable() {
     };
     let slot = WaiterSlot::new();
     let (count, waker) = counting();
-    let catch = |waker: &Waker| {
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| register(&slot, waker)))
-    };
+    let catch = |waker: &Waker| catch_unwind(AssertUnwindSafe(|| register(&slot, waker)));
     catch(&bad(&BAD_CLONE)).unwrap_err();
     assert!(!slot.is_registered());
     register(&slot, &waker);
@@ -97,4 +98,26 @@ fn a_panic_in_the_clone_or_drop_of_a_waker_leaves_the_slot_usable() {
     catch(&waker).unwrap_err();
     assert!(slot.wake());
     assert_eq!(count.0.load(Relaxed), 2);
+}
+
+/// As a `LocalSet` that is polled by the clone of the waker with which it is polled.
+#[test]
+fn a_clone_that_registers_another_waker_comes_before_its_own() {
+    for armed in [false, true] {
+        let slot = Rc::new(WaiterSlot::new());
+        if armed {
+            register(&slot, Waker::noop());
+        }
+        let (count, nested) = counting();
+        let outer = hostile_waker({
+            let slot = slot.clone();
+            move || register(&slot, &nested)
+        });
+        register(&slot, &outer);
+        assert_eq!(Arc::strong_count(&count), 1, "replaced, and dropped");
+        assert!(slot.is_registered());
+        catch_unwind(AssertUnwindSafe(|| slot.wake())).expect_err("it is the hostile one");
+        assert_eq!(count.0.load(Relaxed), 0);
+        assert!(!slot.is_registered());
+    }
 }
