@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::coop;
 use crate::parker::Parker;
 
 struct Thread {
@@ -39,18 +40,23 @@ impl Parking {
 }
 
 /// Polls `future` on this thread until it is ready; the thread sleeps in between.
+///
+/// Without a budget, also inside the poll of a task: nobody would give it another one, and a future
+/// that finds it used up would wake itself for ever.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let parking = Lease::take();
     let Parking { thread, waker } = parking.get();
     let mut cx = Context::from_waker(waker);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
-            return output;
+    coop::with_budget(None, || {
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut cx) {
+                return output;
+            }
+            // A token left by an earlier call makes one superfluous poll, nothing else.
+            thread.parker.park();
         }
-        // A token left by an earlier call makes one superfluous poll, nothing else.
-        thread.parker.park();
-    }
+    })
 }
 
 #[cfg(not(volt_loom))]

@@ -1,4 +1,4 @@
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::task::{Poll, Waker};
 
 use super::block_on;
@@ -36,4 +36,21 @@ fn a_panicking_future_leaves_the_thread_usable() {
     let before = current_waker();
     std::panic::catch_unwind(|| block_on(async { panic!("inside the future") })).unwrap_err();
     assert!(before.will_wake(&current_waker()));
+}
+
+/// As in `block_in_place`, or in a `block_on` of a runtime: the calling poll's budget says nothing.
+#[test]
+fn what_blocks_inside_a_poll_needs_no_budget() {
+    let mutex = crate::Mutex::new(0);
+    let polls = crate::coop::with_budget(Some(0), || {
+        let mut polls = 0;
+        let mut lock = Box::pin(mutex.lock());
+        block_on(poll_fn(|cx| {
+            polls += 1;
+            assert!(polls < 10, "never gets anywhere");
+            lock.as_mut().poll(cx).map(drop)
+        }));
+        polls
+    });
+    assert_eq!(polls, 1);
 }
