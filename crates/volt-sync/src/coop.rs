@@ -141,17 +141,24 @@ pub fn made_progress() {
 /// ```
 #[inline]
 pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
-    struct Restore(u32);
+    struct Restore {
+        budget: u32,
+        handed_over: usize,
+    }
     impl Drop for Restore {
         #[inline]
         fn drop(&mut self) {
-            BUDGET.with(|budget| budget.set(self.0));
+            BUDGET.with(|budget| budget.set(self.budget));
+            HANDED_OVER.with(|place| place.set(self.handed_over));
         }
     }
     let units = units.map_or(UNCONSTRAINED, |units| units.min(UNCONSTRAINED - 1));
-    let _restore = Restore(BUDGET.with(|budget| budget.replace(units)));
-    // What another poll handed over says nothing of this one; the lock may not even exist any more.
-    HANDED_OVER.with(|place| place.set(0));
+    let _restore = Restore {
+        budget: BUDGET.with(|budget| budget.replace(units)),
+        // What one poll handed over says nothing of another, nor of one that it is nested in: the
+        // lock may not even exist any more.
+        handed_over: HANDED_OVER.with(|place| place.replace(0)),
+    };
     f()
 }
 

@@ -124,7 +124,7 @@ pub(super) fn gives_turn(permits: &Permits) -> bool {
     coop::take_handed_over(address)
         && LESSONS.with(|lessons| {
             let lesson = &lessons[place(address)];
-            let gives = lesson.is_due() && coop::is_limited();
+            let gives = coop::is_limited() && lesson.is_due();
             if gives {
                 lesson.spend();
             }

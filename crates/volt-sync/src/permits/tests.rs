@@ -132,6 +132,7 @@ fn no_turn_is_given_without_a_budget_or_for_what_was_not_handed_over_last_in_thi
         let before = wakes.count();
         let mut waiter = Box::pin(permits.acquire(1));
         assert!(wakes.poll(waiter.as_mut()).is_pending());
+        assert_eq!(wakes.count(), before, "no turn");
         permits.release(1);
         assert_eq!(wakes.count(), before + 1, "it was in the queue");
         assert_eq!(ready(waiter), Ok(()));
@@ -145,6 +146,26 @@ fn no_turn_is_given_without_a_budget_or_for_what_was_not_handed_over_last_in_thi
         queues(&others);
         queues(&permits);
     });
+    coop::with_budget(Some(9), || {
+        coop::with_budget(Some(9), || queues(&permits));
+        queues(&permits);
+    });
+}
+
+/// A task that drives others, or blocks, inside its poll.
+#[test]
+fn polls_inside_a_poll_leave_what_it_has_handed_over() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    convoy::forget();
+    let oldest = queue(&permits, 1);
+    let mut again = Box::pin(permits.acquire(1));
+    coop::with_budget(Some(9), || {
+        permits.release(1);
+        coop::with_budget(None, || ());
+        assert!(wakes.poll(again.as_mut()).is_pending());
+    });
+    assert_eq!(wakes.count(), 1, "it gave a turn");
+    assert_eq!(ready(oldest), Ok(()));
 }
 
 /// As with a lock that is always held across an `.await`.
