@@ -377,3 +377,17 @@ fn drops_of_a_current_thread_runtime_may_block_when_it_shuts_down() {
     drop(rt);
     assert_eq!(dropped.load(Ordering::Relaxed), 10);
 }
+
+/// An executor of others, for example, would poll for ever what finds the budget used up.
+#[test]
+fn what_is_run_in_place_has_no_budget() {
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let task = rt.spawn(async {
+        while volt::task::coop::has_budget_remaining() {
+            volt_sync::coop::made_progress();
+        }
+        let inside = volt::task::block_in_place(volt::task::coop::has_budget_remaining);
+        (inside, volt::task::coop::has_budget_remaining())
+    });
+    assert_eq!(rt.block_on(task).unwrap(), (true, false));
+}

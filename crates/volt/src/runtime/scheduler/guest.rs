@@ -413,6 +413,8 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
             }
         }
     });
+    // Whatever blocks in `f` gets no other budget than this task's, which may be used up.
+    let f = || volt_sync::coop::with_budget(None, f);
     match alone {
         None => context::outside_async(f),
         Some(shared) => context::as_canceller(&shared, f),
