@@ -320,8 +320,7 @@ impl<'r> Worker<'r> {
     #[inline]
     pub(super) fn flush_yielded(&self) {
         if let Some(task) = self.yielded.take() {
-            self.push(task);
-            self.shared.notify();
+            self.schedule_in_ring(task);
         }
     }
 
