@@ -5,7 +5,7 @@ use std::future::{Future, pending};
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{Arc, thread};
+use volt_sync::internal::primitive::{Arc, Mutex, thread};
 
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -26,23 +26,22 @@ const WAYS: [Waits; 3] = [
     |shared, task| guest::block_on(shared, async { task.join() }),
 ];
 
+/// The task that a drop waits for, which is spawned after the one that is dropped.
+type Later = Arc<Mutex<Option<JoinHandle<()>>>>;
+
 /// A future that never ends, and whose drop waits for `task`.
-fn waiting(
-    shared: &Arc<Shared>,
-    task: JoinHandle<()>,
-    way: Waits,
-) -> impl Future<Output = ()> + use<> {
-    struct Waiting(Arc<Shared>, Option<JoinHandle<()>>, Waits);
+fn waiting(shared: &Arc<Shared>, task: Later, way: Waits) -> impl Future<Output = ()> + use<> {
+    struct Waiting(Arc<Shared>, Later, Waits);
 
     impl Drop for Waiting {
         fn drop(&mut self) {
-            let task = self.1.take().expect("dropped once");
+            let task = self.1.lock().unwrap().take().expect("dropped once");
             let joined = block_in_place(|| (self.2)(&self.0, task));
             assert!(joined.unwrap_err().is_cancelled());
         }
     }
 
-    let waiting = Waiting(shared.clone(), Some(task), way);
+    let waiting = Waiting(shared.clone(), task, way);
     async move {
         pending::<()>().await;
         drop(waiting);
@@ -71,10 +70,19 @@ fn ends(f: impl FnOnce() + Send + 'static) {
     thread.join().unwrap();
 }
 
-/// Of a chain of tasks, each waits in its drop for the next one, or for the one before.
+/// Of a chain of tasks, each waits in its drop for the next one, which is spawned, and so dropped, after
+/// it. The first one.
 fn chain(shared: &Arc<Shared>, length: usize, way: Waits) -> JoinHandle<()> {
-    let first = shared.spawn(pending());
-    (1..length).fold(first, |last, _| shared.spawn(waiting(shared, last, way)))
+    let mut waits = Later::default();
+    let first = shared.spawn(waiting(shared, waits.clone(), way));
+    for _ in 2..length {
+        let later = Later::default();
+        let task = shared.spawn(waiting(shared, later.clone(), way));
+        *waits.lock().unwrap() = Some(task);
+        waits = later;
+    }
+    *waits.lock().unwrap() = Some(shared.spawn(pending()));
+    first
 }
 
 #[test]
@@ -83,14 +91,14 @@ fn the_thread_that_ends_a_current_thread_runtime_drops_what_a_drop_waits_for() {
         for (length, idle) in [(2, true), (2, false), (20, true), (20, false)] {
             ends(move || {
                 let shared = scheduler(0, Config::default());
-                let last = chain(&shared, length, way);
+                let first = chain(&shared, length, way);
                 if idle {
                     guest::block_on(&shared, crate::task::yield_now());
                 }
                 shared.begin_shutdown();
                 shared.shut_down_current_thread(None);
                 assert_eq!(shared.alive_tasks(), 0);
-                assert!(last.join().unwrap_err().is_cancelled());
+                assert!(first.join().unwrap_err().is_cancelled());
             });
         }
     }
@@ -102,14 +110,14 @@ fn the_only_worker_drops_what_a_drop_waits_for_if_no_thread_can_go_on_as_it() {
         for length in [2, 20] {
             ends(move || {
                 let shared = scheduler(1, without_threads());
-                let last = chain(&shared, length, way);
+                let first = chain(&shared, length, way);
                 shared.begin_shutdown();
                 let park = shared.park_of(0);
                 let worker = Worker::new(&shared, 0, &park);
                 context::with_worker(&worker, || worker.run_thread());
                 assert!(!worker.handed_over.get());
                 assert_eq!((shared.alive_tasks(), shared.workers_left()), (0, 0));
-                assert!(last.join().unwrap_err().is_cancelled());
+                assert!(first.join().unwrap_err().is_cancelled());
             });
         }
     }
@@ -150,35 +158,23 @@ fn the_only_worker_drops_what_a_poll_waits_for_if_no_thread_can_go_on_as_it() {
     }
 }
 
-/// A chain that needs more of the stack than there is: the drop at the limit panics, and so no other
-/// drop waits for ever.
+/// A chain that needs more of the stack than there is: the drop at the limit panics, so those above it
+/// see that, and no drop waits for ever.
 #[test]
 fn drops_that_wait_for_each_other_too_deeply_panic() {
     ends(|| {
-        let shared =
-            scheduler(0, Config { thread_stack_size: Some(64 << 10), ..Config::default() });
-        let first = shared.spawn(pending());
-        let deep = (0..1000).fold(first, |last, _| {
-            let handle = shared.clone();
-            shared.spawn(async move {
-                struct Waiting(Arc<Shared>, Option<JoinHandle<()>>);
-
-                impl Drop for Waiting {
-                    fn drop(&mut self) {
-                        let task = self.1.take().expect("dropped once");
-                        let _by_panic_or_not = guest::block_on(&self.0, task);
-                    }
-                }
-
-                let waiting = Waiting(handle, Some(last));
-                pending::<()>().await;
-                drop(waiting);
-            })
-        });
-        drop(deep);
+        let config = Config { thread_stack_size: Some(64 << 10), ..Config::default() };
+        let shared = scheduler(0, config);
+        let way: Waits = |shared, task| match guest::block_on(shared, task) {
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            joined => joined,
+        };
+        let first = chain(&shared, 1000, way);
         shared.begin_shutdown();
         shared.shut_down_current_thread(None);
         assert_eq!(shared.alive_tasks(), 0);
+        let message = first.join().unwrap_err().into_panic().downcast::<&str>().unwrap();
+        assert!(message.contains("nested too deeply"), "{message}");
     });
 }
 
