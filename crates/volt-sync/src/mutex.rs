@@ -28,8 +28,8 @@ pub use mapped::{MappedMutexGuard, OwnedMappedMutexGuard};
 /// behind and [`try_lock`](Self::try_lock) fails. Before it queues, `lock` looks again for about a
 /// microsecond at most, as long as nobody else waits; a thread whose looks did not pay takes fewer.
 /// A task of Volt that has just handed the lock over and wants it again may give others a turn first:
-/// it goes to the end of the run queue once before it queues, unless that has been in vain before. On
-/// other runtimes it queues at once.
+/// it goes to the end of the run queue before it queues, four times at most, unless that has been in
+/// vain before. On other runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue; one that had been
 /// handed the lock passes it on.

@@ -25,8 +25,8 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// nothing, so nobody starves. Fair are the waits, not the shares of tasks that do not wait: a permit
 /// that is free goes to whoever asks, however many that one had before, and a future that finds none
 /// looks again for about a microsecond at most before it takes its place in the queue. A task of Volt
-/// that has just handed permits over and wants some again may go to the end of the run queue once
-/// before that, unless that has been in vain before; on other runtimes it queues at once.
+/// that has just handed permits over and wants some again may first go to the end of the run queue, four
+/// times at most, unless that has been in vain before; on other runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue and passes on
 /// permits that it had been granted. Nothing is lost.

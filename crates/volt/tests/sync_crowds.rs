@@ -105,39 +105,51 @@ fn a_read_write_lock_does_not_collapse_under_a_crowd() {
     });
 }
 
-/// One queue must not make every later operation a place in the queue, a wake-up and a poll.
+/// One queue must not make every later operation a place in the queue, a wake-up and a poll. Returns
+/// the operations.
+async fn tasks_in_a_short_queue() -> u64 {
+    const EACH: u64 = 10_000;
+    let mutex = Arc::new(Mutex::new(0_u64));
+    let guard = mutex.lock().await;
+    let tasks: Vec<_> = (0..4)
+        .map(|_| {
+            let mutex = mutex.clone();
+            volt::spawn(async move {
+                for _ in 0..EACH {
+                    *mutex.lock().await += 1;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..10 {
+        volt::task::yield_now().await;
+    }
+    drop(guard);
+    assert!(mutex.try_lock().is_err(), "it is handed over");
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(*mutex.lock().await, 4 * EACH);
+    4 * EACH
+}
+
 #[test]
 fn a_short_queue_is_gone_after_a_turn_for_each() {
-    const EACH: u64 = 10_000;
     let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let (done, wait) = std::sync::mpsc::channel();
-    rt.spawn(async move {
-        let mutex = Arc::new(Mutex::new(0_u64));
-        let guard = mutex.lock().await;
-        let tasks: Vec<_> = (0..4)
-            .map(|_| {
-                let mutex = mutex.clone();
-                volt::spawn(async move {
-                    for _ in 0..EACH {
-                        *mutex.lock().await += 1;
-                    }
-                })
-            })
-            .collect();
-        for _ in 0..10 {
-            volt::task::yield_now().await;
-        }
-        drop(guard);
-        assert!(mutex.try_lock().is_err(), "it is handed over");
-        for task in tasks {
-            task.await.unwrap();
-        }
-        done.send(*mutex.lock().await).unwrap();
-    });
+    rt.spawn(async move { done.send(tasks_in_a_short_queue().await).unwrap() });
     // Outside the runtime, so that one thread runs them all.
-    assert_eq!(wait.recv().unwrap(), 4 * EACH);
+    let operations = wait.recv().unwrap();
     let polls = rt.metrics().polls_count();
-    assert!(polls < 4 * EACH / 20, "{polls} polls");
+    assert!(polls < operations / 20, "{polls} polls");
+}
+
+#[test]
+fn a_short_queue_is_gone_in_a_current_thread_runtime() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let operations = rt.block_on(tasks_in_a_short_queue());
+    let polls = rt.metrics().polls_count();
+    assert!(polls < operations / 20, "{polls} polls");
 }
 
 /// Who gave others a turn is still one of several futures of its task, and may have a deadline.

@@ -17,8 +17,8 @@ use crate::waiter::{WAITING, Waiter};
 enum Phase {
     /// Not in the queue, and never was.
     Fresh,
-    /// As Fresh, but others have had a turn (`convoy.rs`).
-    Yielded,
+    /// As Fresh, but others have had so many turns (`convoy.rs`).
+    Yielded(u8),
     /// `waiter` is initialised, and linked as long as it waits.
     Queued,
     /// Ready was returned.
@@ -88,25 +88,33 @@ impl AcquirePermits<'_> {
     /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
     fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        if convoy::gives_turn(self.permits) {
-            self.phase.set(Phase::Yielded);
-            // User code, which may panic: the next poll then is as after a turn.
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        self.wait(cx)
+        if convoy::gives_turn(self.permits) { self.give_turn(1, cx) } else { self.wait(cx) }
     }
 
-    /// Looks after the others' turn. Now it waits if there are too few.
-    fn poll_yielded(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+    /// Looks after the others had `turns` of them.
+    fn poll_yielded(
+        self: Pin<&mut Self>,
+        turns: u8,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Closed>> {
         match self.permits.try_acquire(self.n) {
             Ok(()) => {
                 convoy::paid(self.permits);
                 self.done(Ok(()))
             }
             Err(Refused::Closed) => self.done(Err(Closed)),
+            Err(Refused::TooFew) if convoy::gives_another_turn(self.permits, turns) => {
+                self.give_turn(turns + 1, cx)
+            }
             Err(Refused::TooFew) => self.wait(cx),
         }
+    }
+
+    fn give_turn(&self, turns: u8, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        self.phase.set(Phase::Yielded(turns));
+        // User code, which may panic: the next poll then is as after a turn.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Spins, then queues.
@@ -174,7 +182,7 @@ impl AcquirePermits<'_> {
     fn poll_again(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         match self.phase.get() {
             Phase::Queued => self.poll_queued(cx),
-            Phase::Yielded => self.poll_yielded(cx),
+            Phase::Yielded(turns) => self.poll_yielded(turns, cx),
             _ => panic!("future polled after it completed"),
         }
     }

@@ -6,13 +6,13 @@
 //! they sleep. Each operation then costs a place in the queue, a wake-up and a poll.
 //!
 //! So a task of a runtime with a budget that finds too few permits, and that handed these very
-//! permits to a waiter in the same poll, and no others since, gives others a turn before it queues: it wakes itself, and returns.
-//! By the time it is polled again, the few that waited have had the permits, and the queue is empty.
-//! If not, it queues: it is delayed by one turn at most, and those who queue are served in their order.
+//! permits to a waiter in the same poll, and no others since, gives others a turn before it queues:
+//! it wakes itself, and returns. By the time it is polled again, the few that waited have had the
+//! permits, and the queue is empty. If not (a run queue that is first in, first out brings it back after
+//! one of them), it gives another turn, up to [`EACH`] of them, and then it queues. So it is delayed by
+//! [`EACH`] turns at most, and those who queue are served in their order.
 //!
-//! Turns do not pay if permits are held across an `.await`, or if many wait, or if the run queue is
-//! strictly first in, first out (a current-thread runtime) and more than one waits: then whoever gave
-//! a turn is back before the last of the others has had the permits. So each thread learns:
+//! Turns do not pay if permits are held across an `.await`, or if many wait. So each thread learns:
 //! after [`TURNS`] turns of which none paid, it lets opportunities pass, each time twice as many;
 //! a turn that paid undoes one doubling. What a thread has learnt of a lock is found by the lock's
 //! address, so that a lock held for long does not speak for one held for nanoseconds. Locks may share a
@@ -36,7 +36,9 @@ use super::Permits;
 #[cfg(not(volt_loom))]
 use crate::coop;
 
-/// So many turns may be in vain. They empty a queue of as many.
+/// So many turns one attempt gives at most.
+const EACH: u8 = 4;
+/// So many turns may be in vain. They empty a queue of four, in whatever order its tasks are polled.
 const TURNS: u8 = 8;
 /// So many opportunities are let pass after that, the first time.
 const SHORTEST: u32 = 64;
@@ -120,16 +122,25 @@ pub(super) fn handed_over(permits: &Permits) {
 #[cfg(not(volt_loom))]
 #[inline]
 pub(super) fn gives_turn(permits: &Permits) -> bool {
-    let address = address(permits);
-    coop::take_handed_over(address)
-        && LESSONS.with(|lessons| {
-            let lesson = &lessons[place(address)];
-            let gives = coop::is_limited() && lesson.is_due();
-            if gives {
-                lesson.spend();
-            }
-            gives
-        })
+    coop::take_handed_over(address(permits)) && spends_turn(permits)
+}
+
+/// The same after `turns` that were in vain.
+#[cfg(not(volt_loom))]
+pub(super) fn gives_another_turn(permits: &Permits, turns: u8) -> bool {
+    turns < EACH && spends_turn(permits)
+}
+
+#[cfg(not(volt_loom))]
+fn spends_turn(permits: &Permits) -> bool {
+    LESSONS.with(|lessons| {
+        let lesson = &lessons[place(address(permits))];
+        let gives = coop::is_limited() && lesson.is_due();
+        if gives {
+            lesson.spend();
+        }
+        gives
+    })
 }
 
 /// After a turn, the permits were there.
@@ -143,6 +154,11 @@ pub(super) fn handed_over(_permits: &Permits) {}
 
 #[cfg(volt_loom)]
 pub(super) fn gives_turn(_permits: &Permits) -> bool {
+    false
+}
+
+#[cfg(volt_loom)]
+pub(super) fn gives_another_turn(_permits: &Permits, _turns: u8) -> bool {
     false
 }
 
