@@ -88,7 +88,7 @@ fn who_comes_back_for_permits_that_it_handed_over_gives_others_a_turn() {
 }
 
 #[test]
-fn whoever_gave_a_turn_queues_next_and_passes_nobody() {
+fn whoever_gave_its_turns_queues_next_and_passes_nobody() {
     let (permits, wakes) = (Permits::new(0), Wakes::new());
     let (oldest, mut again) = give_turn(&permits, &wakes);
     let meanwhile = queue(&permits, 1);
