@@ -21,11 +21,9 @@ pub(crate) fn rows() -> Vec<Row> {
             .headline()
             .detail()
             .why(
-                "strictly first in, first out: once a task has queued, each release hands the lock to the oldest \
-                 waiter, and the next attempt of the releaser queues behind the others. So nearly every operation is \
-                 a place in the queue, a wake-up and a poll (940 polls in 1,000 operations, all on one worker), where \
-                 an operation takes 14 ns as long as nobody has queued. async-lock lets the releaser pass its queue, \
-                 and stays at what its lock costs on one thread",
+                "strictly first in, first out: async-lock lets the releaser pass its queue, and stays at what its lock costs \
+                 on one thread. Here each release of a queued lock hands it over, and the releaser gives the others a \
+                 turn, so that the queue is gone soon; until then an operation is a wake-up and a poll",
             )
             .volt("volt", compete::<on_volt::Multi, MutexOf4<volt_sync::Mutex<u64>>>)
             .volt("volt on tokio", compete::<Tokio, MutexOf4<volt_sync::Mutex<u64>>>)
