@@ -270,7 +270,13 @@ impl Worker<'_> {
                 self.shared.idle.release_watch(self.index);
                 // Look again: who pushed to a LIFO slot before may have relied on us.
                 let waiting = |slot: &Slot| !slot.lifo.is_empty();
-                roles.watcher = self.shared.used_slots().iter().any(|slot| waiting(slot))
+                // And a member that runs and just looks into the driver leaves it to nobody.
+                let attended =
+                    self.shared.idle.load().driver_holder().is_some_and(|index| {
+                        index == self.index || self.shared.idle.is_parked(index)
+                    });
+                roles.watcher = (!attended
+                    || self.shared.used_slots().iter().any(|slot| waiting(slot)))
                     && self.shared.idle.take_watch(self.index);
                 self.roles.set(roles);
             }

@@ -212,3 +212,20 @@ fn who_becomes_a_guest_wakes_a_drowsy_watcher() {
     shared.begin_shutdown();
     context::with_worker(&worker, || worker.end());
 }
+
+/// The one that looks at the driver just when the watcher goes to sleep for good leaves it to nobody.
+#[test]
+fn a_driver_that_is_looked_at_is_not_forgotten() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        // As in `look_at_driver`.
+        if !shared.idle.load().has_driver(1) {
+            assert!(shared.idle.take_driver(1));
+        }
+        members[0].roles.set(Roles { driver: false, watcher: true });
+        members[0].woke(0, members[0].roles.get());
+        shared.idle.release_driver(1);
+        let summary = shared.idle.load();
+        assert!(summary.has_watcher() || summary.driver_taken(), "{summary:?}");
+    });
+}
