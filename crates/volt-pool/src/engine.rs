@@ -443,11 +443,11 @@ impl Core {
         unattended
     }
 
-    /// Runs tasks until the queue is empty. Whoever else runs it leaves it while it takes one; then
-    /// it runs that one, which may wait for the others.
+    /// Runs tasks until the queue is empty, or there is a thread for them. Whoever else runs it leaves
+    /// it while it takes one; then it runs that one, which may wait for the others.
     fn run_queue(&self) {
         let mut attempt = 0;
-        while !self.injector.is_empty() {
+        while self.is_unattended() {
             let Some(mut consumer) = self.injector.try_lock() else {
                 volt_sync::internal::primitive::spin(attempt);
                 attempt += 1;

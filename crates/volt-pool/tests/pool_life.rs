@@ -517,3 +517,38 @@ fn dropping_the_future_cancels_work_that_has_not_begun() {
     });
     assert_eq!(message(&*panic.unwrap_err()), "in the pool");
 }
+
+/// Who runs the queue because no thread could be started leaves it to the first one that could be:
+/// a call that submits one task must not go on with those of others, which may wait for the caller.
+#[test]
+fn a_submitter_leaves_the_queue_to_a_thread_that_starts() {
+    let pool = Builder::new().threads(1).fail_start(|start| start == 0).build().unwrap();
+    let pool = Arc::new(pool);
+    let released = Arc::new(AtomicBool::new(false));
+    let wait_for = |flag: &AtomicBool| {
+        let start = Instant::now();
+        while !flag.load(SeqCst) && start.elapsed() < Duration::from_secs(10) {
+            thread::yield_now();
+        }
+        flag.load(SeqCst)
+    };
+    let (others, on_release) = (pool.clone(), released.clone());
+    let start = Instant::now();
+    pool.spawn(move || {
+        let submit_two = move || {
+            let begun = Arc::new(AtomicBool::new(false));
+            let (first, second) = (on_release.clone(), on_release);
+            let begins = begun.clone();
+            others.spawn(move || {
+                begins.store(true, SeqCst);
+                assert!(wait_for(&first));
+            });
+            assert!(wait_for(&begun), "a thread has started and runs the first one");
+            others.spawn(move || assert!(wait_for(&second), "run by who has to release it"));
+        };
+        thread::spawn(submit_two).join().unwrap();
+    });
+    assert!(start.elapsed() < Duration::from_secs(9), "it ran the task that waits for it");
+    released.store(true, SeqCst);
+    pool.shutdown();
+}
