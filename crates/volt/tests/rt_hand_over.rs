@@ -391,3 +391,49 @@ fn what_is_run_in_place_has_no_budget() {
     });
     assert_eq!(rt.block_on(task).unwrap(), (true, false));
 }
+
+/// Blocks in a waker that the driver calls for a timer, on a worker of a runtime of two.
+fn block_in_a_turn(block: impl FnOnce(&Handle) + Send + 'static) {
+    struct Blocks<F>(Handle, Mutex<Option<F>>, mpsc::Sender<u64>);
+    impl<F: FnOnce(&Handle) + Send + 'static> std::task::Wake for Blocks<F> {
+        fn wake(self: Arc<Self>) {
+            let block = self.1.lock().unwrap().take().unwrap();
+            let turns = || self.0.metrics().driver_wakeups_count();
+            let before = turns();
+            block(&self.0);
+            self.2.send(turns() - before).unwrap();
+        }
+    }
+    let rt = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (done, wait) = mpsc::channel();
+    let blocks = Blocks(rt.handle().clone(), Mutex::new(Some(block)), done);
+    let task = rt.spawn(async move {
+        let mut sleep = Box::pin(volt::time::sleep(Duration::from_millis(10)));
+        let waker = std::task::Waker::from(Arc::new(blocks));
+        assert!(sleep.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+        pending::<()>().await;
+    });
+    assert_eq!(wait.recv_timeout(LIMIT).expect("it hangs"), 0, "turns within the turn");
+    task.abort();
+    // The driver is as before.
+    let sleeps = rt.spawn(async { volt::time::sleep(Duration::from_millis(1)).await });
+    rt.block_on(sleeps).unwrap();
+}
+
+#[test]
+fn a_waker_that_blocks_in_place_leaves_the_driver_where_it_is() {
+    block_in_a_turn(|_| {
+        volt::task::block_in_place(|| std::thread::sleep(Duration::from_millis(50)));
+    });
+}
+
+#[test]
+fn a_waker_that_joins_leaves_the_driver_where_it_is() {
+    block_in_a_turn(|handle| {
+        let task = handle.spawn(async {
+            std::thread::sleep(Duration::from_millis(50));
+            7
+        });
+        assert_eq!(task.join().unwrap(), 7);
+    });
+}

@@ -309,8 +309,8 @@ fn block_on_as<F: Future>(
 /// that is no member becomes a guest of the task's runtime.
 ///
 /// # Panics
-/// If such calls are nested too deeply on the thread of a current-thread runtime, where nobody else
-/// could run what they wait for.
+/// If such calls are nested too deeply on the thread of a current-thread runtime, or made by a waker
+/// that it calls for an event or a timer: nobody else could run what they wait for.
 pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
     if !context::in_async() {
         if let Some(runtime) = registry::find(handle.scheduler()) {
@@ -325,11 +325,15 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         if let Poll::Ready(output) = poll_once(handle.as_mut(), &waker) {
             return Some(output);
         }
-        if stack_is_used_up(worker.shared) {
+        // In a waker that the driver calls, what would be run here could turn the driver once more.
+        let in_turn = worker.turns_driver();
+        if in_turn || stack_is_used_up(worker.shared) {
+            let alone = worker.shared.is_current_thread();
             assert!(
-                !worker.shared.is_current_thread(),
-                "blocking joins are nested too deeply: use `.await`"
+                !(alone && in_turn),
+                "a waker cannot block in a join: nobody would run the task"
             );
+            assert!(!alone, "blocking joins are nested too deeply: use `.await`");
             if worker.hand_over() {
                 return None;
             }
@@ -346,7 +350,7 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         };
         let output = worker.run_until(&mut poll, false);
         // The task below goes on, and may take long.
-        worker.flush_yielded();
+        worker.flush_yielded(None);
         worker.choosy.set(choosy);
         match output {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
@@ -423,12 +427,13 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 
 impl Worker<'_> {
     /// Leaves this member's tasks to others. A worker gets another thread; a guest only gives up what
-    /// is in its queues. False for a worker that gets no thread: it is still the one that cancels at a
+    /// is in its queues. False for a worker that gets no thread, as in a waker that it calls while it
+    /// turns the driver, which cannot pass to another thread then: it is still the one that cancels at a
     /// shutdown.
     fn hand_over(&self) -> bool {
         // The new thread gets what is in the slot, and this is not.
-        self.flush_yielded();
-        if self.index < self.shared.workers {
+        self.flush_yielded(None);
+        if self.index < self.shared.workers && !self.turns_driver() {
             // Before the other thread can end.
             if self.is_last.get() {
                 self.shared.last_worker_is_back();

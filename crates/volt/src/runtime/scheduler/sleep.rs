@@ -169,13 +169,26 @@ impl Worker<'_> {
         self.park.take()
     }
 
+    /// Polls the driver unless somebody waits in it.
+    pub(super) fn look_at_driver(&self) {
+        if self.shared.idle.load().driver_taken() || !self.shared.idle.take_driver(self.index) {
+            return;
+        }
+        self.turn_driver(|driver, handle| driver.look(handle));
+        self.shared.idle.release_driver(self.index);
+        if !self.slot.ring.is_empty() {
+            self.shared.notify();
+        }
+    }
+
     /// Calls `f` with the driver, which this member has. What becomes runnable meanwhile goes to
     /// its ring, and wakes nobody.
     pub(super) fn turn_driver(&self, f: impl FnOnce(&mut Driver, &driver::Handle)) {
         debug_assert!(self.shared.idle.load().has_driver(self.index));
         self.quiet.set(true);
         let handle = &self.shared.driver_handle;
-        // SAFETY: this member has the driver; a turn wakes tasks, which does not turn the driver.
+        // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
+        // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
         self.quiet.set(false);
     }

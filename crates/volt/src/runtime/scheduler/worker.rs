@@ -27,7 +27,7 @@ use volt_sync::internal::primitive::{Arc, fence, spin};
 use super::idle::Roles;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
-use super::quick::QUICK_NS;
+use super::quick::{self, QUICK_NS};
 use super::shared::{Shared, Slot};
 use super::stall::Watch;
 use crate::task::{Header, Notified};
@@ -261,7 +261,7 @@ impl<'r> Worker<'r> {
         self.waited.set(Waited::Elsewhere);
         if let Some(task) = self.slot.batch.pop() {
             self.pace.count_fetched();
-            self.flush_yielded();
+            self.flush_yielded(Some(task));
             return Some(task);
         }
         if self.pace.injector_has_its_turn() && !self.shared.injector.is_empty() {
@@ -274,18 +274,18 @@ impl<'r> Worker<'r> {
             if left > 0 {
                 self.lifo_left.set(left - 1);
                 self.waited.set(Waited::Lifo);
-                self.flush_yielded();
+                self.flush_yielded(Some(task));
                 self.slot.metrics.lifo_hits.add(1);
                 return Some(task);
             }
-            self.flush_yielded();
+            self.flush_yielded(None);
             self.lifo_left.set(LIFO_RUN);
             return Some(self.behind_the_ring(task));
         }
         self.lifo_left.set(self.lifo_left.get().max(LIFO_RUN));
         if let Some(task) = self.slot.ring.pop() {
             self.waited.set(Waited::Ring);
-            self.flush_yielded();
+            self.flush_yielded(Some(task));
             return Some(task);
         }
         self.yielded.take()
@@ -294,7 +294,7 @@ impl<'r> Worker<'r> {
     /// It is the injector's turn. The next one is when each of this member's own tasks has had one.
     #[cold]
     fn next_of_injector(&self) -> Option<NonNull<Header>> {
-        self.flush_yielded();
+        self.flush_yielded(None);
         let own = self.slot.ring.len();
         let task = self.fetch();
         self.pace.injector_had_its_turn(own as u32, self.shared.injector.is_empty());
@@ -316,11 +316,13 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// Makes a task that yielded visible, before something else runs.
+    /// Makes a task that yielded visible, before `next`, or something unknown, runs.
     #[inline]
-    pub(super) fn flush_yielded(&self) {
+    pub(super) fn flush_yielded(&self, next: Option<NonNull<Header>>) {
         if let Some(task) = self.yielded.take() {
-            self.schedule_in_ring(task);
+            // SAFETY: this member has its `Notified`, and so it is alive.
+            let next = next.map(|next| unsafe { next.as_ref() }.type_key());
+            self.push_beside(task, next.unwrap_or(quick::OF_NO_TASK));
         }
     }
 
@@ -541,11 +543,19 @@ impl<'r> Worker<'r> {
     /// To the back of the ring; wakes somebody who could take it, if that is worth while.
     #[inline]
     fn schedule_in_ring(&self, task: NonNull<Header>) {
+        // ORD relaxed: this member wrote it.
+        self.push_beside(task, self.slot.kind.load(Relaxed));
+    }
+
+    /// The same, beside a poll of the kind `running`.
+    #[inline]
+    fn push_beside(&self, task: NonNull<Header>, running: usize) {
         // SAFETY: the task is in no queue: this member has its `Notified`.
         let kind = unsafe { task.as_ref() }.type_key();
         self.push(task);
         let summary = self.shared.idle.load();
-        if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind)) {
+        if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
+        {
             self.shared.notify();
         }
     }
@@ -554,13 +564,12 @@ impl<'r> Worker<'r> {
     /// the newest is of a quick kind, so is the one that runs, and the last polls took little time.
     /// If that turns out to be wrong, the watcher finds the ring at its next look.
     #[cold]
-    fn is_soon_done(&self, kind: usize) -> bool {
+    fn is_soon_done(&self, newest: usize, running: usize) -> bool {
         let per_poll = self.pace.poll_ns();
         per_poll > 0.0
             && self.slot.ring.len() as f32 * per_poll < WAKE_NS
-            && self.shared.quick.knows(kind)
-            // ORD relaxed: this member wrote it.
-            && self.shared.quick.knows(self.slot.kind.load(Relaxed))
+            && self.shared.quick.knows(newest)
+            && self.shared.quick.knows(running)
     }
 
     /// To the back of the ring.
@@ -639,18 +648,6 @@ impl<'r> Worker<'r> {
         }
         if tick.look {
             self.look_at_driver();
-        }
-    }
-
-    /// Polls the driver unless somebody waits in it.
-    pub(super) fn look_at_driver(&self) {
-        if self.shared.idle.load().driver_taken() || !self.shared.idle.take_driver(self.index) {
-            return;
-        }
-        self.turn_driver(|driver, handle| driver.look(handle));
-        self.shared.idle.release_driver(self.index);
-        if !self.slot.ring.is_empty() {
-            self.shared.notify();
         }
     }
 
