@@ -1,6 +1,6 @@
 //! Counts the words of all files below a directory, in parallel, with a progress bar.
 //!
-//! `cargo run --release -p volt-pool --example word_count -- [DIRECTORY]`
+//! `cargo run --release -p volt-pool --example word_count -- [DIRECTORY]` (default: the current one)
 //!
 //! One scope walks the tree: each directory is a task that spawns tasks for what it contains. Each
 //! thread counts into a map of its own, and the maps are put together at the end.

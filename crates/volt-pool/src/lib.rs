@@ -1,4 +1,4 @@
-//! A lock-free, allocation-free, lazily growing CPU thread pool with fork-join.
+//! A lock-free, lazily growing CPU thread pool with fork-join, whose core allocates nothing.
 //!
 //! * [`join`] runs two closures, perhaps in parallel. Until another thread looks for work it costs a
 //!   few stores, so it can go down to small pieces. [`scope`] spawns any number of tasks that

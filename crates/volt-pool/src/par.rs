@@ -214,8 +214,9 @@ pub fn par_for_each_mut<T: Send>(items: &mut [T], work: impl Fn(&mut T) + Sync) 
 /// });
 /// assert_eq!(sums.map(AtomicU64::into_inner), [3, 7, 5]);
 /// ```
+#[track_caller]
 pub fn par_chunks<T: Sync>(items: &[T], size: usize, work: impl Fn(usize, &[T]) + Sync) {
-    assert_ne!(size, 0, "chunks of no elements");
+    assert!(size != 0, "the size of a chunk must not be zero");
     each(Chunks { slice: items, size, first: 0 }, &|part: Chunks<&[T]>| {
         let numbers = part.first..;
         part.slice.chunks(size).zip(numbers).for_each(|(chunk, number)| work(number, chunk));
@@ -235,12 +236,13 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, work: impl Fn(usize, &[T]) 
 /// volt_pool::par::par_chunks_mut(&mut numbers, 2, |number, chunk| chunk.fill(number));
 /// assert_eq!(numbers, [0, 0, 1, 1, 2]);
 /// ```
+#[track_caller]
 pub fn par_chunks_mut<T: Send>(
     items: &mut [T],
     size: usize,
     work: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    assert_ne!(size, 0, "chunks of no elements");
+    assert!(size != 0, "the size of a chunk must not be zero");
     each(Chunks { slice: items, size, first: 0 }, &|part: Chunks<&mut [T]>| {
         let numbers = part.first..;
         part.slice.chunks_mut(size).zip(numbers).for_each(|(chunk, number)| work(number, chunk));
@@ -353,6 +355,7 @@ pub fn par_reduce_range<A: Send>(
 /// );
 /// assert_eq!(sum, 499_500.0);
 /// ```
+#[track_caller]
 pub fn par_reduce_chunks<'a, T: Sync, A: Send>(
     items: &'a [T],
     size: usize,
@@ -360,7 +363,7 @@ pub fn par_reduce_chunks<'a, T: Sync, A: Send>(
     fold: impl Fn(A, &'a [T]) -> A + Sync,
     combine: impl Fn(A, A) -> A + Sync,
 ) -> A {
-    assert_ne!(size, 0, "chunks of no elements");
+    assert!(size != 0, "the size of a chunk must not be zero");
     let fold = |start, part: Chunks<&'a [T]>| part.slice.chunks(size).fold(start, &fold);
     reduce(Chunks { slice: items, size, first: 0 }, &identity, &fold, &combine)
 }

@@ -111,6 +111,7 @@ impl ThreadPool {
         /// If `threads` is 0 or more than [`MAX_THREADS`](Self::MAX_THREADS); in a `static`, that
         /// is an error of the compiler. [`Builder::build`](crate::Builder::build) returns an error
         /// instead.
+        #[track_caller]
         pub const fn with_threads(threads: usize) -> Self {
             assert!(threads > 0, "a thread pool needs at least one thread");
             assert!(threads <= Self::MAX_THREADS, "more threads than a thread pool can count");

@@ -27,6 +27,16 @@
 //! | a value that is computed once                        | [`OnceCell`]; [`SetOnce`] to wait for it   |
 //! | a meeting point of N tasks                           | [`Barrier`]                                |
 //!
+//! # On other runtimes
+//!
+//! Tokio gives each task a budget of operations, so that one whose channel or lock is always ready
+//! yields now and then. Volt does the same, and these types take part ([`coop`]). Of Tokio's budget
+//! this crate knows nothing: there, and on executors without one, a loop that never finds anything to
+//! wait for does not yield, and no timeout around it fires. Put a `yield_now`, or Tokio's
+//! `coop::consume_budget`, into such a loop.
+//!
+//! The feature `futures` gives the senders and receivers of [`mpmc`] `Sink` and `Stream`.
+//!
 //! # Blocking
 //!
 //! Functions named `blocking_...` are for threads that run no tasks. This crate knows no runtime,

@@ -75,6 +75,7 @@ impl Semaphore {
         /// let semaphore = volt_sync::Semaphore::new(2);
         /// assert_eq!(semaphore.available_permits(), 2);
         /// ```
+        #[track_caller]
         pub const fn new(permits: usize) -> Self {
             assert!(
                 permits <= Self::MAX_PERMITS,
@@ -96,12 +97,13 @@ impl Semaphore {
         /// static SEMAPHORE: Semaphore = Semaphore::const_new(2);
         /// assert_eq!(SEMAPHORE.available_permits(), 2);
         /// ```
+        #[track_caller]
         pub const fn const_new(permits: usize) -> Self {
             Self::new(permits)
         }
     }
 
-    /// How many permits a newcomer could take now: 0 while somebody waits.
+    /// How many permits a newcomer could take now: 0 while somebody waits. Closing does not change it.
     ///
     /// # Examples
     /// ```
@@ -125,6 +127,7 @@ impl Semaphore {
     /// semaphore.add_permits(3);
     /// assert_eq!(semaphore.available_permits(), 3);
     /// ```
+    #[track_caller]
     pub fn add_permits(&self, n: usize) {
         assert!(
             n <= Self::MAX_PERMITS,

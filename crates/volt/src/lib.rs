@@ -40,6 +40,7 @@
 //! | Feature | Gives |
 //! |---|---|
 //! | `hyper` | `volt::hyper`: hyper's executor, timer and sockets |
+//! | `futures` | `Stream` and `Sink` for the channels of [`sync::mpmc`] |
 //! | `futures-io` | the traits of `futures_io` for the sockets |
 //! | `test-util` | `runtime::sim`, a seeded simulation for tests, and `Builder::rng_seed` |
 //! | `tracing` | a span of the `tracing` crate for each task |

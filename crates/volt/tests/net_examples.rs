@@ -155,7 +155,7 @@ fn ctrl_c_lets_echoes_finish() {
     let mut first = [0; 1];
     busy.read_exact(&mut first).unwrap();
     let said = server.interrupt();
-    assert!(said.contains("stopping, with 2 open connections"), "{said}");
+    assert!(said.contains("stopping; open connections: 2"), "{said}");
     let mut rest = String::new();
     busy.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "efore the end");
@@ -172,7 +172,7 @@ fn ctrl_c_ends_idle_http_connections() {
     client.read_exact(&mut start).unwrap();
     assert_eq!(&start, b"HTTP/1.1 200 OK");
     let said = server.interrupt();
-    assert!(said.contains("stopping, with 1 open connections"), "{said}");
+    assert!(said.contains("stopping; open connections: 1"), "{said}");
     let mut rest = String::new();
     client.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("Hello, Volt!\n"), "{rest}");

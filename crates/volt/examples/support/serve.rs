@@ -56,7 +56,7 @@ where
     }
     drop(listener);
     stop.send_replace(true);
-    eprintln!("stopping, with {} open connections", connections.len());
+    eprintln!("stopping; open connections: {}", connections.len());
     let finished = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
     if finished.is_err() {
         eprintln!("gave up on {} connections", connections.len());
