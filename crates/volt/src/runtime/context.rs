@@ -60,6 +60,7 @@ struct Frame {
 
 impl Frame {
     /// On top of the others.
+    #[inline]
     fn new(runtime: *const Shared, cancels: bool) -> Self {
         Self { runtime, cancels, outer: get().frames }
     }
