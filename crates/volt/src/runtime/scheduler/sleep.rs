@@ -284,11 +284,10 @@ impl Worker<'_> {
                 // Look again: who pushed to a LIFO slot before may have relied on us.
                 let waiting = |slot: &Slot| !slot.lifo.is_empty();
                 // And a member that runs and just looks into the driver leaves it to nobody.
-                let attended =
-                    self.shared.idle.load().driver_holder().is_some_and(|index| {
-                        index == self.index || self.shared.idle.is_parked(index)
-                    });
-                roles.watcher = (!attended
+                let summary = self.shared.idle.load();
+                let is_kept = summary.has_driver(self.index)
+                    || summary.driver_taken() && !self.shared.idle.is_looked_at(summary);
+                roles.watcher = (!is_kept
                     || self.shared.used_slots().iter().any(|slot| waiting(slot)))
                     && self.shared.idle.take_watch(self.index);
                 self.roles.set(roles);

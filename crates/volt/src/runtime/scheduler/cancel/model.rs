@@ -5,12 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::{Arc, AtomicUsize, thread};
 
+use crate::runtime::be_worker;
 use crate::runtime::config::Config;
-use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::Worker;
 use crate::task::{Header, JoinHandle};
 use crate::time::Clock;
 
@@ -67,11 +66,7 @@ fn last_worker_is_handed_over_in_its_last_drain() {
         shared.begin_shutdown();
         let worker = thread::spawn({
             let shared = shared.clone();
-            move || {
-                let park = shared.park_of(0);
-                let worker = Worker::new(&shared, 0, &park);
-                context::with_worker(&worker, || worker.run_thread());
-            }
+            move || be_worker(&shared, 0)
         });
         // SAFETY: the task's `Notified`, from `two_tasks`.
         unsafe { shared.injector.push(first) };

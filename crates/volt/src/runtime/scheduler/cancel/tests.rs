@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, Mutex, thread};
 
+use crate::runtime::be_worker;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
@@ -141,11 +142,7 @@ fn the_only_worker_drops_what_a_poll_waits_for_if_no_thread_can_go_on_as_it() {
             });
             let worker = thread::spawn({
                 let shared = shared.clone();
-                move || {
-                    let park = shared.park_of(0);
-                    let worker = Worker::new(&shared, 0, &park);
-                    context::with_worker(&worker, || worker.run_thread());
-                }
+                move || be_worker(&shared, 0)
             });
             blocked.recv().unwrap();
             // It sleeps by then, most probably.

@@ -6,12 +6,11 @@ use std::task::{Poll, Waker};
 
 use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, thread};
 
+use crate::runtime::be_worker;
 use crate::runtime::config::Config;
-use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::Worker;
 use crate::time::Clock;
 
 /// Counts its drops.
@@ -34,11 +33,7 @@ fn start(shared: &Arc<Shared>) -> Vec<thread::JoinHandle<()>> {
     (0..shared.workers)
         .map(|index| {
             let shared = shared.clone();
-            thread::spawn(move || {
-                let park = shared.park_of(index);
-                let worker = Worker::new(&shared, index, &park);
-                context::with_worker(&worker, || worker.run_thread());
-            })
+            thread::spawn(move || be_worker(&shared, index))
         })
         .collect()
 }
