@@ -311,7 +311,13 @@ fn a_dropped_future_lets_go_of_its_waker() {
     }
     let pool = ThreadPool::with_threads(1);
     let (send, receive) = mpsc::channel::<()>();
-    pool.spawn(move || receive.recv().unwrap());
+    let (begun, has_begun) = mpsc::channel();
+    pool.spawn(move || {
+        begun.send(()).unwrap();
+        receive.recv().unwrap();
+    });
+    // Else the thread may take what comes now first.
+    has_begun.recv().unwrap();
     let waiting = Arc::new(Flag);
     let mut future = pool.run(|| 1);
     let polled = {
