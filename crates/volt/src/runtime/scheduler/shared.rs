@@ -92,7 +92,7 @@ impl Slot {
 
     /// True if a thief would find something. The LIFO slot does not count: its owner takes it next.
     #[inline]
-    fn has_work(&self) -> bool {
+    pub(super) fn has_work(&self) -> bool {
         !self.ring.is_empty() || !self.batch.is_empty()
     }
 

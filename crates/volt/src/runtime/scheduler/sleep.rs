@@ -3,9 +3,9 @@
 //! The protocol, and why it loses no wake-up, is in `idle.rs`.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use volt_sync::internal::primitive::spin;
+use volt_sync::internal::primitive::{fence, spin};
 
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
@@ -176,7 +176,9 @@ impl Worker<'_> {
         }
         self.turn_driver(|driver, handle| driver.look(handle));
         self.shared.idle.release_driver(self.index);
-        if !self.slot.ring.is_empty() {
+        if self.slot.has_work() {
+            // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
+            fence(SeqCst);
             self.shared.notify();
         }
     }

@@ -76,11 +76,15 @@ pub(crate) struct Worker<'r> {
     pub(super) yielded: Cell<Option<NonNull<Header>>>,
     /// The driver is being turned: what becomes runnable is queued without waking others.
     pub(super) quiet: Cell<bool>,
+    /// And so that it runs before the ring (`maintain.rs`).
+    pub(super) overtakes: Cell<bool>,
+    /// Some of that may be in the batch.
+    pub(super) overtook: Cell<bool>,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.
-    lifo_left: Cell<u32>,
+    pub(super) lifo_left: Cell<u32>,
     /// Where the task that is polled, or was last, has waited.
-    waited: Cell<Waited>,
+    pub(super) waited: Cell<Waited>,
     /// And has completed: see [`completed`](Worker::completed).
     fan_in: Cell<bool>,
     polls: Cell<u64>,
@@ -124,6 +128,8 @@ impl<'r> Worker<'r> {
             watch: Cell::new(Watch::new(0)),
             yielded: Cell::new(None),
             quiet: Cell::new(false),
+            overtakes: Cell::new(false),
+            overtook: Cell::new(false),
             pace: Pace::new(&shared.config),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
@@ -345,6 +351,7 @@ impl<'r> Worker<'r> {
             return None;
         }
         let room = self.slot.batch.room() + self.slot.ring.room();
+        self.overtook.set(false);
         let share = self.shared.injector.fair_share(self.shared.idle.load().attached());
         let mut batch = self.shared.injector.pop_batch(share.min(room + 1));
         let first = batch.pop()?;
@@ -575,10 +582,11 @@ impl<'r> Worker<'r> {
     /// To the back of the ring.
     #[inline]
     fn schedule_back(&self, task: NonNull<Header>) {
-        self.push(task);
-        if !self.quiet.get() {
-            self.shared.notify();
+        if self.quiet.get() {
+            return self.keep_found(task);
         }
+        self.push(task);
+        self.shared.notify();
     }
 
     /// A task was woken while it ran.
@@ -631,24 +639,12 @@ impl<'r> Worker<'r> {
         any
     }
 
-    // ---- Maintenance
+    // ---- Clock and end
 
     /// The runtime's clock. It stands still in models, which have to be repeatable.
     #[inline]
     pub(super) fn now_ns(&self) -> u64 {
         if cfg!(volt_loom) { 0 } else { self.shared.driver_handle.clock.now_ns() }
-    }
-
-    /// Between two ticks.
-    #[cold]
-    fn maintain(&self) {
-        let tick = self.pace.tick(self.now_ns());
-        if let Some(run) = tick.lifo_run(self.waited.get()) {
-            self.lifo_left.set(run);
-        }
-        if tick.look {
-            self.look_at_driver();
-        }
     }
 
     /// The life of a worker thread.

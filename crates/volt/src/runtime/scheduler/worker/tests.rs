@@ -273,3 +273,51 @@ fn a_wake_up_evicts_the_lifo_slot_to_the_ring() {
     });
     assert_eq!(order, "312");
 }
+
+/// A task of the LIFO slot and three of the ring compute, the first of these after it has made two
+/// sockets readable; who waits for them computes as well if `long`.
+fn order_around_a_look(long: bool) -> String {
+    fn compute() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    order_of(|order| async move {
+        let mut peers = Vec::new();
+        for name in ['a', 'b'] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            peers.push(theirs);
+            let order = order.clone();
+            drop(crate::spawn(async move {
+                let ours = crate::net::UnixStream::from_std(ours).unwrap();
+                ours.readable().await.unwrap();
+                order.add(name);
+                if long {
+                    compute();
+                }
+            }));
+        }
+        // They run, and wait.
+        crate::task::yield_now().await;
+        for name in ['0', '1', '2', '3'] {
+            let order = order.clone();
+            let peers = if name == '1' { std::mem::take(&mut peers) } else { Vec::new() };
+            drop(crate::spawn(async move {
+                order.add(name);
+                for mut peer in &peers {
+                    peer.write_all(b"!").unwrap();
+                }
+                compute();
+            }));
+        }
+    })
+}
+
+#[test]
+fn what_a_look_finds_after_a_long_poll_runs_before_the_ring() {
+    assert_eq!(order_around_a_look(false), "01ab23");
+}
+
+#[test]
+fn long_polls_of_what_overtook_the_ring_take_turns_with_it() {
+    assert_eq!(order_around_a_look(true), "01a23b");
+}

@@ -1,0 +1,52 @@
+//! What a member does between two ticks, and where it puts what the driver has for it.
+//!
+//! Purpose: among tasks that compute for milliseconds in each poll, what a socket or a timer makes
+//! runnable waits for the poll that is under way, and not also for those of the ring. If that poll was
+//! a long one of a task from the ring, what the look at the driver finds goes into the batch, which
+//! is before the ring.
+//!
+//! The ring is not starved: such a look follows a long poll from the ring only, and a long poll from
+//! the batch sends the rest of it behind the ring. So there is at most one long poll of a task that
+//! overtook, for each of the ring.
+//!
+//! Rejected: the LIFO slot for what is found, which has one place; always before the ring, since a
+//! server's sockets would run at once, each time a few of them, instead of all in turn.
+
+use std::ptr::NonNull;
+
+use super::pace::Waited;
+use super::worker::Worker;
+use crate::task::Header;
+
+impl Worker<'_> {
+    /// Between two ticks.
+    #[cold]
+    pub(super) fn maintain(&self) {
+        let tick = self.pace.tick(self.now_ns());
+        let waited = self.waited.get();
+        if let Some(run) = tick.lifo_run(waited) {
+            self.lifo_left.set(run);
+        }
+        if tick.long_ns.is_some() && self.overtook.replace(false) {
+            while let Some(task) = self.slot.batch.pop() {
+                self.push(task);
+            }
+        }
+        if tick.look {
+            self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);
+            self.look_at_driver();
+            self.overtakes.set(false);
+        }
+    }
+
+    /// Queues a task that the driver made runnable, without waking others: whoever turns the driver
+    /// does that when it is back.
+    pub(super) fn keep_found(&self, task: NonNull<Header>) {
+        if !self.overtakes.get() || self.slot.batch.room() == 0 {
+            return self.push(task);
+        }
+        self.overtook.set(true);
+        // SAFETY: this member owns the ring, and there is room.
+        unsafe { self.slot.batch.push_quiet(task) };
+    }
+}
