@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::command::{Tests, cargo, run as run_command, run_tests};
 use crate::sanitize::{self, Sanitizer};
-use crate::{count, deny, loom, tidy, variants};
+use crate::{count, deny, idle, loom, tidy, variants};
 
 type Stage = (&'static str, fn() -> Result<Tests, String>);
 
@@ -47,6 +47,7 @@ const STAGES: &[Stage] = &[
     ("tsan", || sanitize::run(Sanitizer::Thread)),
     ("asan", || sanitize::run(Sanitizer::Address)),
     ("count", || none(count::run(None))),
+    ("idle", || none(idle::run())),
     ("soak", || none(soak("60"))),
 ];
 

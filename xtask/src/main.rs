@@ -7,6 +7,7 @@ mod ci;
 mod command;
 mod count;
 mod deny;
+mod idle;
 mod loom;
 mod sanitize;
 mod source;
@@ -28,6 +29,7 @@ cargo xtask COMMAND
   features            builds every crate with no, each single, and all features
   minimal             builds with the oldest direct dependencies that the manifests allow (nightly)
   count [ROW]         instructions per operation under callgrind against the committed bounds
+  idle                under strace: idle runtimes make no system call
   soak SECONDS        mixed load with faults, invariants checked throughout
 ";
 
@@ -60,6 +62,7 @@ fn run(command: &str, rest: &[&str]) -> Result<(), String> {
         "features" => variants::features(),
         "minimal" => variants::minimal(),
         "count" => count::run(first),
+        "idle" => idle::run(),
         "soak" => ci::soak(first.unwrap_or("60")),
         "help" | "--help" | "-h" => {
             print!("{HELP}");
@@ -73,7 +76,7 @@ fn run(command: &str, rest: &[&str]) -> Result<(), String> {
 fn surplus(command: &str, rest: &[&str]) -> Option<String> {
     let most = match command {
         "loom" | "weaken" | "count" | "soak" => 1,
-        "tsan" | "asan" | "tidy" | "deny" | "features" | "minimal" => 0,
+        "tsan" | "asan" | "tidy" | "deny" | "features" | "minimal" | "idle" => 0,
         // It names the stages that it does not know; and so does `run` an unknown command.
         _ => return None,
     };
