@@ -45,11 +45,16 @@ pub use std::fs::FileTimes;
 use std::io;
 
 use crate::io::blocking::lost;
-use crate::runtime::spawn_blocking;
+use crate::runtime::{context, spawn_blocking};
 
-/// Runs `operation` on the blocking pool.
+/// Runs `operation` on the blocking pool, for the function `caller`.
+///
+/// # Panics
+/// Outside of a runtime, naming `caller`.
 async fn blocking<R: Send + 'static>(
+    caller: &'static str,
     operation: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> io::Result<R> {
+    context::require(caller);
     spawn_blocking(operation).await.unwrap_or_else(|_| Err(lost()))
 }

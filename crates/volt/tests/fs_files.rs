@@ -185,6 +185,26 @@ fn directories_are_made_listed_and_removed() {
 }
 
 #[test]
+fn outside_of_a_runtime_the_call_that_needs_one_is_named() {
+    fn message<T>(call: impl Future<Output = T>) -> String {
+        let poll = std::panic::AssertUnwindSafe(|| {
+            let _ = pin!(call).poll(&mut Context::from_waker(Waker::noop()));
+        });
+        let panic = std::panic::catch_unwind(poll).unwrap_err();
+        panic.downcast_ref::<String>().unwrap().clone()
+    }
+    let needs = |name: &str| format!("`{name}` needs a Volt runtime");
+    assert!(message(fs::read("it")).starts_with(&needs("fs::read")));
+    assert!(message(fs::write("it", "")).starts_with(&needs("fs::write")));
+    assert!(message(fs::read_dir(".")).starts_with(&needs("fs::read_dir")));
+    assert!(message(File::open("it")).starts_with(&needs("File::open")));
+    assert!(message(File::create_new("it")).starts_with(&needs("File::create_new")));
+    assert!(
+        message(File::options().read(true).open("it")).starts_with(&needs("OpenOptions::open"))
+    );
+}
+
+#[test]
 fn missing_files_are_errors_with_the_systems_kind() {
     on_each(|folder| async move {
         let path = folder.join("nothing");

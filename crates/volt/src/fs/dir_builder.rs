@@ -109,6 +109,6 @@ impl DirBuilder {
         if let Some(mode) = self.mode {
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
         }
-        blocking(move || builder.create(path)).await
+        blocking("DirBuilder::create", move || builder.create(path)).await
     }
 }

@@ -61,7 +61,7 @@ impl File {
     /// # });
     /// ```
     pub async fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        OpenOptions::new().read(true).open(path).await
+        OpenOptions::new().read(true).open_as("File::open", path.as_ref()).await
     }
 
     /// Makes a file for writing, or empties the one that is there.
@@ -85,7 +85,9 @@ impl File {
     /// # }
     /// ```
     pub async fn create(path: impl AsRef<Path>) -> io::Result<Self> {
-        OpenOptions::new().write(true).create(true).truncate(true).open(path).await
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.open_as("File::create", path.as_ref()).await
     }
 
     /// Makes a file for reading and writing, and fails if there is one.
@@ -106,7 +108,9 @@ impl File {
     /// # }
     /// ```
     pub async fn create_new<P: AsRef<Path>>(path: P) -> io::Result<Self> {
-        OpenOptions::new().read(true).write(true).create_new(true).open(path).await
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options.open_as("File::create_new", path.as_ref()).await
     }
 
     /// Options to open a file with.
@@ -226,7 +230,8 @@ impl File {
     pub async fn try_clone(&self) -> io::Result<Self> {
         self.settle().await?;
         let file = self.file.clone();
-        let mut clone = blocking(move || file.try_clone()).await.map(Self::from_std)?;
+        let mut clone =
+            blocking("File::try_clone", move || file.try_clone()).await.map(Self::from_std)?;
         clone.set_max_buf_size(self.max_buf_size);
         Ok(clone)
     }
@@ -253,7 +258,7 @@ impl File {
     /// ```
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let file = self.file.clone();
-        blocking(move || file.metadata()).await
+        blocking("File::metadata", move || file.metadata()).await
     }
 
     /// Changes the permissions.
@@ -280,7 +285,7 @@ impl File {
     /// ```
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         let file = self.file.clone();
-        blocking(move || file.set_permissions(permissions)).await
+        blocking("File::set_permissions", move || file.set_permissions(permissions)).await
     }
 
     /// Cuts the file, or fills it with zeros, to this length. Waits for writes under way first.
@@ -306,7 +311,7 @@ impl File {
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
-        blocking(move || file.set_len(length)).await
+        blocking("File::set_len", move || file.set_len(length)).await
     }
 
     /// Waits for writes under way, and until content and metadata are on the disk.
@@ -331,7 +336,7 @@ impl File {
     pub async fn sync_all(&self) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
-        blocking(move || file.sync_all()).await
+        blocking("File::sync_all", move || file.sync_all()).await
     }
 
     /// As [`sync_all`](Self::sync_all), without metadata that reading does not need.
@@ -356,7 +361,7 @@ impl File {
     pub async fn sync_data(&self) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
-        blocking(move || file.sync_data()).await
+        blocking("File::sync_data", move || file.sync_data()).await
     }
 
     /// Sets when the file was last read, written and made. Waits for writes under way first, which
@@ -386,7 +391,7 @@ impl File {
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         self.settle().await?;
         let file = self.file.clone();
-        blocking(move || file.set_times(times)).await
+        blocking("File::set_times", move || file.set_times(times)).await
     }
 
     /// Sets when the file was last written: [`set_times`](Self::set_times) with that alone.

@@ -230,8 +230,13 @@ impl OpenOptions {
     /// # }
     /// ```
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        let (options, path) = (self.0.clone(), path.as_ref().to_owned());
-        blocking(move || options.open(path)).await.map(File::from_std)
+        self.open_as("OpenOptions::open", path.as_ref()).await
+    }
+
+    /// The same for the function `caller`.
+    pub(super) async fn open_as(&self, caller: &'static str, path: &Path) -> io::Result<File> {
+        let (options, path) = (self.0.clone(), path.to_owned());
+        blocking(caller, move || options.open(path)).await.map(File::from_std)
     }
 }
 

@@ -27,7 +27,7 @@ use super::blocking;
 /// ```
 pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::canonicalize(path)).await
+    blocking("fs::canonicalize", move || std::fs::canonicalize(path)).await
 }
 
 /// Copies a file's content and permissions; returns the number of bytes.
@@ -52,7 +52,7 @@ pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
     let from = from.as_ref().to_owned();
     let to = to.as_ref().to_owned();
-    blocking(move || std::fs::copy(from, to)).await
+    blocking("fs::copy", move || std::fs::copy(from, to)).await
 }
 
 /// Makes a directory.
@@ -76,7 +76,7 @@ pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u6
 /// ```
 pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::create_dir(path)).await
+    blocking("fs::create_dir", move || std::fs::create_dir(path)).await
 }
 
 /// Makes a directory and those above it that are missing.
@@ -99,7 +99,7 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// ```
 pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::create_dir_all(path)).await
+    blocking("fs::create_dir_all", move || std::fs::create_dir_all(path)).await
 }
 
 /// Gives a file a second name.
@@ -124,7 +124,7 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let original = original.as_ref().to_owned();
     let link = link.as_ref().to_owned();
-    blocking(move || std::fs::hard_link(original, link)).await
+    blocking("fs::hard_link", move || std::fs::hard_link(original, link)).await
 }
 
 /// What the file system knows of a file; follows symbolic links.
@@ -148,7 +148,7 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
 /// ```
 pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::metadata(path)).await
+    blocking("fs::metadata", move || std::fs::metadata(path)).await
 }
 
 /// A file's whole content.
@@ -172,7 +172,7 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// ```
 pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::read(path)).await
+    blocking("fs::read", move || std::fs::read(path)).await
 }
 
 /// Where a symbolic link points.
@@ -198,7 +198,7 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// ```
 pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::read_link(path)).await
+    blocking("fs::read_link", move || std::fs::read_link(path)).await
 }
 
 /// A file's whole content, which must be UTF-8.
@@ -222,7 +222,7 @@ pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// ```
 pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::read_to_string(path)).await
+    blocking("fs::read_to_string", move || std::fs::read_to_string(path)).await
 }
 
 /// Removes an empty directory.
@@ -246,7 +246,7 @@ pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// ```
 pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::remove_dir(path)).await
+    blocking("fs::remove_dir", move || std::fs::remove_dir(path)).await
 }
 
 /// Removes a directory and everything in it. Does not follow symbolic links.
@@ -270,7 +270,7 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// ```
 pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::remove_dir_all(path)).await
+    blocking("fs::remove_dir_all", move || std::fs::remove_dir_all(path)).await
 }
 
 /// Removes a file.
@@ -294,7 +294,7 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// ```
 pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::remove_file(path)).await
+    blocking("fs::remove_file", move || std::fs::remove_file(path)).await
 }
 
 /// Renames a file or directory, replacing a file of the new name.
@@ -319,7 +319,7 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     let from = from.as_ref().to_owned();
     let to = to.as_ref().to_owned();
-    blocking(move || std::fs::rename(from, to)).await
+    blocking("fs::rename", move || std::fs::rename(from, to)).await
 }
 
 /// What the file system knows of a file; does not follow symbolic links.
@@ -342,7 +342,7 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// ```
 pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::symlink_metadata(path)).await
+    blocking("fs::symlink_metadata", move || std::fs::symlink_metadata(path)).await
 }
 
 /// Changes a file's permissions.
@@ -368,7 +368,7 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// ```
 pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     let path = path.as_ref().to_owned();
-    blocking(move || std::fs::set_permissions(path, permissions)).await
+    blocking("fs::set_permissions", move || std::fs::set_permissions(path, permissions)).await
 }
 
 /// True if there is something at `path`.
@@ -391,7 +391,7 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
 /// ```
 pub async fn try_exists(path: impl AsRef<Path>) -> io::Result<bool> {
     let path = path.as_ref().to_owned();
-    blocking(move || path.try_exists()).await
+    blocking("fs::try_exists", move || path.try_exists()).await
 }
 
 /// Makes a file of this content, replacing one that is there.
@@ -418,7 +418,7 @@ pub async fn try_exists(path: impl AsRef<Path>) -> io::Result<bool> {
 pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
     let contents = contents.as_ref().to_owned();
-    blocking(move || std::fs::write(path, contents)).await
+    blocking("fs::write", move || std::fs::write(path, contents)).await
 }
 
 /// Makes a symbolic link.
@@ -442,5 +442,5 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 #[cfg(unix)]
 pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref().to_owned(), link.as_ref().to_owned());
-    blocking(move || std::os::unix::fs::symlink(original, link)).await
+    blocking("fs::symlink", move || std::os::unix::fs::symlink(original, link)).await
 }

@@ -35,7 +35,7 @@ const BATCH: usize = 32;
 /// ```
 pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     let path = path.as_ref().to_owned();
-    let entries = blocking(move || std::fs::read_dir(path)).await?;
+    let entries = blocking("fs::read_dir", move || std::fs::read_dir(path)).await?;
     let listing = Listing { entries, more: true, ready: VecDeque::with_capacity(BATCH) };
     Ok(ReadDir(State::Idle(listing)))
 }
@@ -243,7 +243,7 @@ impl DirEntry {
     /// ```
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let entry = self.entry.clone();
-        blocking(move || entry.metadata()).await
+        blocking("DirEntry::metadata", move || entry.metadata()).await
     }
 
     /// Whether it is a file, a directory, a link.
@@ -269,7 +269,7 @@ impl DirEntry {
             return Ok(file_type);
         }
         let entry = self.entry.clone();
-        blocking(move || entry.file_type()).await
+        blocking("DirEntry::file_type", move || entry.file_type()).await
     }
 
     /// The inode number.

@@ -346,7 +346,6 @@ pub(crate) fn with_driver<R>(caller: &'static str, f: impl FnOnce(&driver::Handl
 
 /// # Panics
 /// If there is no current runtime.
-#[cfg(unix)]
 #[track_caller]
 pub(crate) fn require(caller: &'static str) {
     with_runtime(caller, |_| ());
