@@ -22,8 +22,7 @@ impl Kind {
     }
 }
 
-/// The plain function, or the error beside the function as it was, so that one mistake gives one
-/// message.
+/// The plain function. Beside a mistake there is a function that gives no second message.
 pub(crate) fn expand(options: TokenStream, item: TokenStream, kind: Kind) -> TokenStream {
     try_expand(options, item.clone(), kind).unwrap_or_else(|error| {
         let error = error.to_compile_error();
@@ -37,11 +36,18 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         let message = "the `async` keyword is missing from the function";
         return Err(Error::new_spanned(function.sig.fn_token, message));
     }
-    let options = Options::parse(options, kind)?;
     if !function.sig.inputs.is_empty() && (kind == Kind::Test || function.sig.ident == "main") {
         let message = "a function without callers cannot take arguments";
-        return Err(Error::new_spanned(&function.sig.inputs, message));
+        let error = Error::new_spanned(&function.sig.inputs, message).to_compile_error();
+        function.sig.inputs.clear();
+        // Its arguments are missing in there.
+        *function.block = syn::parse2(quote! {{ loop {} }})?;
+        return Ok(quote! { #error #function });
     }
+    let (options, error) = match Options::parse(options, kind) {
+        Ok(options) => (options, None),
+        Err(error) => (Options::of(kind), Some(error.to_compile_error())),
+    };
     let runtime = &options.runtime;
     let builder = builder(&options);
     // Named, so that `?` in the body knows the error's type.
@@ -56,7 +62,7 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         #runtime::macro_support::block_on::<#output, _>(#builder, body)
     }})?;
     let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
-    Ok(quote! { #test #function })
+    Ok(quote! { #error #test #function })
 }
 
 fn builder(options: &Options) -> TokenStream {
@@ -131,6 +137,8 @@ mod tests {
             let text = expanded(options, item, Kind::Main);
             assert!(text.contains("compile_error"), "{text}");
             assert!(text.contains(expected), "{expected}: {text}");
+            // That would be one more mistake.
+            assert!(!text.contains("async fn main"), "{text}");
         }
     }
 }

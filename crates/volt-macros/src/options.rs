@@ -23,6 +23,16 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// What holds if nothing is said.
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self {
+            flavor: kind.default_flavor(),
+            worker_threads: None,
+            start_paused: None,
+            runtime: syn::parse_quote_spanned!(Span::call_site()=> ::volt),
+        }
+    }
+
     /// Reads `flavor = "...", worker_threads = 4, ...`.
     pub(crate) fn parse(tokens: proc_macro2::TokenStream, kind: Kind) -> Result<Self> {
         let list = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
@@ -47,7 +57,8 @@ impl Options {
                 return Err(Error::new_spanned(path, format!("`{name}` is given twice")));
             }
         }
-        let flavor = flavor.map_or(kind.default_flavor(), |(flavor, _)| flavor);
+        let default = Self::of(kind);
+        let flavor = flavor.map_or(default.flavor, |(flavor, _)| flavor);
         if let (Flavor::CurrentThread, Some((_, path))) = (flavor, &workers) {
             let message = "`worker_threads` needs `flavor = \"multi_thread\"`";
             return Err(Error::new_spanned(path, message));
@@ -60,8 +71,7 @@ impl Options {
             flavor,
             worker_threads: workers.map(|(number, _)| number),
             start_paused: paused.map(|(paused, _)| paused),
-            runtime: runtime
-                .unwrap_or_else(|| syn::parse_quote_spanned!(Span::call_site()=> ::volt)),
+            runtime: runtime.unwrap_or(default.runtime),
         })
     }
 }
