@@ -79,7 +79,7 @@ impl Semaphore {
         pub const fn new(permits: usize) -> Self {
             assert!(
                 permits <= Self::MAX_PERMITS,
-                "a semaphore may not have more than MAX_PERMITS permits"
+                "a semaphore may not have more than MAX_PERMITS permits (usize::MAX >> 3)"
             );
             Self { permits: Permits::new(permits) }
         }
