@@ -19,8 +19,9 @@
 //!
 //! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
 //! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
-//! And polls that become longer while each tick has some of a flood from outside: the injector may have
-//! its turn after a round of them that is longer than [`LOOK_NS`].
+//! And a tick that has some of a flood from outside does not tell that the own polls became longer. So it
+//! does not make the next tick longer either: if each one has some of it, the injector has its turn in
+//! each, and if one has not, the mean follows.
 //!
 //! Rejected: a fixed number of polls (128 polls of 5 ms are 640 ms in which no socket is looked at);
 //! the clock at each poll (more than many polls take); a thread that only looks after the driver (it
@@ -171,8 +172,8 @@ impl Pace {
         let polls = self.tick.get().max(1);
         let start = self.start_ns.replace(now);
         let took = if start == 0 { 0 } else { now.saturating_sub(start) };
+        let own = polls.saturating_sub(self.fetched.get());
         if start != 0 {
-            let own = polls.saturating_sub(self.fetched.get());
             let at_most = took as f32 / own as f32;
             if own == polls || own != 0 && at_most < self.poll_ns.get() {
                 self.average(at_most);
@@ -180,7 +181,9 @@ impl Pace {
         }
         // As many as fit: none, if `took` is more than all of them may take.
         let fit = (u64::from(polls) * LOOK_NS).checked_div(took).unwrap_or(u64::MAX);
-        let limit = self.size.get().saturating_mul(2).min(self.max);
+        // What was fetched says nothing of the own ones, which may be all of the next tick.
+        let growth = if own == polls { 2 } else { 1 };
+        let limit = self.size.get().saturating_mul(growth).min(self.max);
         self.size.set(u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limit));
 
         if self.looked_ns.get() == 0 {

@@ -187,6 +187,44 @@ fn long_polls_of_what_came_from_the_injector_do_not_make_the_members_own_long() 
     }
 }
 
+/// The longest time between two turns of an injector that is flooded, during `polls` of the member's own.
+fn longest_between_batches(
+    member: &mut Member,
+    polls: u32,
+    round: u32,
+    own_ns: u64,
+    fetched: (u32, u64),
+) -> u64 {
+    let (mut own, mut longest) = (0, 0);
+    while own < polls {
+        let start = member.now;
+        while !member.pace.injector_has_its_turn() {
+            member.poll(1, own_ns);
+            own += 1;
+        }
+        longest = longest.max(member.now - start);
+        member.pace.injector_had_its_turn(round, false);
+        member.poll_fetched(fetched.0, fetched.1);
+    }
+    longest
+}
+
+/// Each tick before has some of the flood, so that nothing raises the mean at first.
+#[test]
+fn polls_that_become_longer_beside_a_flood_hold_the_injector_up_once() {
+    for (round, fetched) in [(20, (1, 10)), (50, (4, 10)), (100, (33, 100)), (250, (60, 1_000))] {
+        for own_ns in [2_000, 4_000, 10_000, 100_000, MS] {
+            let mut member = Member::new();
+            member.poll(10_000, 1_000);
+            longest_between_batches(&mut member, 10_000, round, 1_000, fetched);
+            // The tick that is under way, and those that the mean takes to follow.
+            longest_between_batches(&mut member, 10 * BUDGET, round, own_ns, fetched);
+            let longest = longest_between_batches(&mut member, 10_000, round, own_ns, fetched);
+            assert!(longest <= 2 * LOOK_NS + own_ns, "{round} {fetched:?} {own_ns}: {longest}");
+        }
+    }
+}
+
 #[test]
 fn a_fixed_interval_stays() {
     let config =
