@@ -252,9 +252,12 @@ impl Worker<'_> {
 }
 
 /// Polls with the budget of a task.
-fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Option<F::Output> {
     let mut cx = Context::from_waker(waker);
-    volt_sync::coop::with_budget(Some(COOP_BUDGET), || future.poll(&mut cx))
+    match volt_sync::coop::with_budget(Some(COOP_BUDGET), || future.poll(&mut cx)) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
 }
 
 /// Blocks the thread until `future` is ready, and runs tasks meanwhile.
@@ -294,11 +297,8 @@ fn block_on_as<F: Future>(
                 }
             };
             match poll() {
-                Poll::Ready(output) => output,
-                Poll::Pending => guest.run(|| match poll() {
-                    Poll::Ready(output) => Some(output),
-                    Poll::Pending => None,
-                }),
+                Some(output) => output,
+                None => guest.run(poll),
             }
         })
     })
@@ -322,7 +322,7 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
     let helped = context::current_member(|worker| {
         let worker = worker?;
         let waker = Park::waker(worker.park);
-        if let Poll::Ready(output) = poll_once(handle.as_mut(), &waker) {
+        if let Some(output) = poll_once(handle.as_mut(), &waker) {
             return Some(output);
         }
         // In a waker that the driver calls, what would be run here could turn the driver once more.
@@ -344,10 +344,7 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         }
         // Whoever blocks in a join would rather help with anything than wait for nothing.
         let choosy = worker.choosy.replace(false);
-        let mut poll = || match poll_once(handle.as_mut(), &waker) {
-            Poll::Ready(output) => Some(output),
-            Poll::Pending => None,
-        };
+        let mut poll = || poll_once(handle.as_mut(), &waker);
         let output = worker.run_until(&mut poll, false);
         // The task below goes on, and may take long.
         worker.flush_yielded(None);
@@ -383,10 +380,7 @@ pub(super) fn stack_is_used_up_by(shared: &Shared, times: usize) -> bool {
 /// Waits for `future` without running anything else.
 fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     context::with_place(|park, waker| {
-        let mut poll = || match poll_once(future.as_mut(), waker) {
-            Poll::Ready(output) => Some(output),
-            Poll::Pending => None,
-        };
+        let mut poll = || poll_once(future.as_mut(), waker);
         if let Some(output) = poll() {
             return output;
         }
