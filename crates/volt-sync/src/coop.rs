@@ -69,21 +69,18 @@ pub fn has_budget_remaining() -> bool {
 /// True inside a poll that has a budget: a task of a runtime that gives others their turn when this
 /// one wakes itself.
 #[inline]
-#[cfg(not(volt_loom))]
 pub(crate) fn is_limited() -> bool {
     BUDGET.with(|budget| budget.get() != UNCONSTRAINED)
 }
 
 /// Permits at this address were handed over in this poll.
 #[inline]
-#[cfg(not(volt_loom))]
 pub(crate) fn set_handed_over(address: usize) {
     HANDED_OVER.with(|place| place.set(address));
 }
 
 /// True if the permits at this address were handed over last, and in this poll. Only once.
 #[inline]
-#[cfg(not(volt_loom))]
 pub(crate) fn take_handed_over(address: usize) -> bool {
     HANDED_OVER.with(|place| {
         let same = place.get() == address;

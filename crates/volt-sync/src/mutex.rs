@@ -26,10 +26,11 @@ pub use mapped::{MappedMutexGuard, OwnedMappedMutexGuard};
 ///
 /// **Fairness.** First in, first out among those who wait; while somebody does, newcomers queue
 /// behind and [`try_lock`](Self::try_lock) fails. Before it queues, `lock` looks again for about a
-/// microsecond at most, as long as nobody else waits; a thread whose looks did not pay takes fewer.
-/// A task of Volt that has just handed the lock over and wants it again may give others a turn first:
-/// it goes to the end of the run queue before it queues, four times at most, unless that has been in
-/// vain before. On other runtimes it queues at once.
+/// microsecond at most (a task of Volt for less), as long as nobody else waits; a thread whose looks
+/// did not pay takes fewer. A task of Volt that has just handed the lock over and wants it again may give
+/// others a turn first: it goes to the end of the run queue before it queues, again as long as its
+/// thread serves those who wait, 64 times at most, unless that has been in vain before. On other
+/// runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue; one that had been
 /// handed the lock passes it on.

@@ -34,8 +34,9 @@ const MAX_READS: u32 = u32::MAX >> 3;
 ///
 /// **Fairness.** First in, first out among those who wait, readers and writers alike: a reader that
 /// comes after a waiting writer waits too, so writers do not starve. A task of Volt that has just handed
-/// the lock over and wants it again may first go to the end of the run queue, four times at most, unless
-/// that has been in vain before; on other runtimes it queues at once.
+/// the lock over and wants it again may first go to the end of the run queue, again as long as its
+/// thread serves those who wait, 64 times at most, unless that has been in vain before; on other
+/// runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue; one that had been
 /// handed the lock passes it on.

@@ -24,9 +24,10 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// to, a waiter for many permits included. While somebody waits, newcomers and `try_acquire` get
 /// nothing, so nobody starves. Fair are the waits, not the shares of tasks that do not wait: a permit
 /// that is free goes to whoever asks, however many that one had before, and a future that finds none
-/// looks again for about a microsecond at most before it takes its place in the queue. A task of Volt
-/// that has just handed permits over and wants some again may first go to the end of the run queue, four
-/// times at most, unless that has been in vain before; on other runtimes it queues at once.
+/// looks again for about a microsecond at most (a task of Volt for less) before it takes its place in
+/// the queue. A task of Volt that has just handed permits over and wants some again may first go to the
+/// end of the run queue, again as long as its thread serves those who wait, 64 times at most, unless that
+/// has been in vain before; on other runtimes it queues at once.
 ///
 /// **Cancel safety.** Dropping a waiting future gives up its place in the queue and passes on
 /// permits that it had been granted. Nothing is lost.

@@ -107,15 +107,15 @@ fn a_read_write_lock_does_not_collapse_under_a_crowd() {
 
 /// One queue must not make every later operation a place in the queue, a wake-up and a poll. Returns
 /// the operations.
-async fn tasks_in_a_short_queue() -> u64 {
-    const EACH: u64 = 10_000;
+async fn tasks_in_a_queue(tasks: u64) -> u64 {
+    let each = 40_000 / tasks.min(8);
     let mutex = Arc::new(Mutex::new(0_u64));
     let guard = mutex.lock().await;
-    let tasks: Vec<_> = (0..4)
+    let joins: Vec<_> = (0..tasks)
         .map(|_| {
             let mutex = mutex.clone();
             volt::spawn(async move {
-                for _ in 0..EACH {
+                for _ in 0..each {
                     *mutex.lock().await += 1;
                 }
             })
@@ -126,28 +126,40 @@ async fn tasks_in_a_short_queue() -> u64 {
     }
     drop(guard);
     assert!(mutex.try_lock().is_err(), "it is handed over");
-    for task in tasks {
-        task.await.unwrap();
+    for join in joins {
+        join.await.unwrap();
     }
-    assert_eq!(*mutex.lock().await, 4 * EACH);
-    4 * EACH
+    assert_eq!(*mutex.lock().await, tasks * each);
+    tasks * each
+}
+
+/// Polls and operations, on one worker.
+fn polls_of_a_queue(tasks: u64) -> (u64, u64) {
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (done, wait) = std::sync::mpsc::channel();
+    rt.spawn(async move { done.send(tasks_in_a_queue(tasks).await).unwrap() });
+    // Outside the runtime, so that one thread runs them all.
+    let operations = wait.recv().unwrap();
+    (rt.metrics().polls_count(), operations)
 }
 
 #[test]
 fn a_short_queue_is_gone_after_a_turn_for_each() {
-    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let (done, wait) = std::sync::mpsc::channel();
-    rt.spawn(async move { done.send(tasks_in_a_short_queue().await).unwrap() });
-    // Outside the runtime, so that one thread runs them all.
-    let operations = wait.recv().unwrap();
-    let polls = rt.metrics().polls_count();
+    let (polls, operations) = polls_of_a_queue(4);
     assert!(polls < operations / 20, "{polls} polls");
+}
+
+/// It takes some thousand operations to learn how many turns it needs.
+#[test]
+fn the_queue_of_a_crowd_is_gone_after_several_turns_for_each() {
+    let (polls, operations) = polls_of_a_queue(64);
+    assert!(polls < operations / 10, "{polls} polls of {operations} operations");
 }
 
 #[test]
 fn a_short_queue_is_gone_in_a_current_thread_runtime() {
     let rt = Builder::new_current_thread().build().unwrap();
-    let operations = rt.block_on(tasks_in_a_short_queue());
+    let operations = rt.block_on(tasks_in_a_queue(4));
     let polls = rt.metrics().polls_count();
     assert!(polls < operations / 20, "{polls} polls");
 }

@@ -8,7 +8,8 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
-use super::{Closed, GRANTED, Permits, Refused, convoy};
+use super::convoy::{self, Turns};
+use super::{Closed, GRANTED, Permits, Refused};
 use crate::coop;
 use crate::first_panic::FirstPanic;
 use crate::waiter::{WAITING, Waiter};
@@ -17,8 +18,8 @@ use crate::waiter::{WAITING, Waiter};
 enum Phase {
     /// Not in the queue, and never was.
     Fresh,
-    /// As Fresh, but others have had so many turns (`convoy.rs`).
-    Yielded(u8),
+    /// As Fresh, but others have had turns (`convoy.rs`).
+    Yielded(Turns),
     /// `waiter` is initialised, and linked as long as it waits.
     Queued,
     /// Ready was returned.
@@ -88,13 +89,16 @@ impl AcquirePermits<'_> {
     /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
     fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        if convoy::gives_turn(self.permits) { self.give_turn(1, cx) } else { self.wait(cx) }
+        match convoy::first_turn(self.permits) {
+            Some(turns) => self.give_turn(turns, cx),
+            None => self.wait(cx),
+        }
     }
 
-    /// Looks after the others had `turns` of them.
+    /// Looks after the others had `turns`.
     fn poll_yielded(
         self: Pin<&mut Self>,
-        turns: u8,
+        turns: Turns,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Closed>> {
         match self.permits.try_acquire(self.n) {
@@ -103,14 +107,14 @@ impl AcquirePermits<'_> {
                 self.done(Ok(()))
             }
             Err(Refused::Closed) => self.done(Err(Closed)),
-            Err(Refused::TooFew) if convoy::gives_another_turn(self.permits, turns) => {
-                self.give_turn(turns + 1, cx)
-            }
-            Err(Refused::TooFew) => self.wait(cx),
+            Err(Refused::TooFew) => match convoy::another_turn(self.permits, turns) {
+                Some(turns) => self.give_turn(turns, cx),
+                None => self.wait(cx),
+            },
         }
     }
 
-    fn give_turn(&self, turns: u8, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+    fn give_turn(&self, turns: Turns, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         self.phase.set(Phase::Yielded(turns));
         // User code, which may panic: the next poll then is as after a turn.
         cx.waker().wake_by_ref();
