@@ -49,6 +49,7 @@
 //!
 //! Cost: `spawn` takes the lock once; a system call only if nobody is on the way.
 
+mod patience;
 mod pool;
 mod task;
 

@@ -11,15 +11,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use volt_sync::internal::Parker;
-use volt_sync::internal::primitive::{self, Arc, AtomicUsize, Mutex, MutexGuard, spin, thread};
+use volt_sync::internal::primitive::{self, Arc, AtomicUsize, Mutex, MutexGuard, thread};
 
+use super::patience::Patience;
 use super::task;
 use crate::runtime::{contain, thread_name};
 use crate::task::{JoinHandle, Notified, TaskQueue};
-
-/// How often a thread looks at the queue before it goes to sleep. The first 64 rounds take a
-/// microsecond or two, the others give the processor away.
-const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 80 };
 
 const SHUT_DOWN: &str = "the runtime has shut down";
 
@@ -91,6 +88,7 @@ struct Inner {
     /// How many threads have not ended; some may be about to.
     alive: usize,
     on_the_way: bool,
+    patience: Patience,
     shutdown: bool,
     /// Threads of the pool for which `shutdown` does not wait: the one that has called it.
     exempt: usize,
@@ -122,6 +120,7 @@ impl Pool {
                 threads: 0,
                 alive: 0,
                 on_the_way: false,
+                patience: Patience::default(),
                 shutdown: false,
                 exempt: 0,
                 name: None,
@@ -362,9 +361,12 @@ impl Pool {
                 return inner;
             }
             inner.on_the_way = true;
+            let mut patience = inner.patience;
             drop(inner);
-            shared.spin();
+            // ORD relaxed: a hint; the queue is looked at under the lock.
+            patience.wait(|| shared.waiting.load(Relaxed) > 0);
             inner = shared.lock();
+            inner.patience = patience;
             inner.on_the_way = false;
             if inner.queue.is_empty() {
                 return inner;
@@ -525,17 +527,6 @@ impl Shared {
         // ORD relaxed: a hint; the spinner looks again under the lock.
         self.waiting.store(inner.queue.len(), Relaxed);
         Some(task)
-    }
-
-    /// Looks for a closure for a moment.
-    fn spin(&self) {
-        for attempt in 0..SPINS {
-            // ORD relaxed: a hint; the caller looks again under the lock.
-            if self.waiting.load(Relaxed) > 0 {
-                return;
-            }
-            spin(attempt);
-        }
     }
 
     /// Sleeps until called, or for the keep-alive time. Returns whether a token was consumed.
