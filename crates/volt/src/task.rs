@@ -34,7 +34,7 @@
 //
 // | Reference      | How many            | What it may do                                          |
 // |----------------|---------------------|---------------------------------------------------------|
-// | owned list     | 1 until completion  | find the task at shutdown                               |
+// | owned list     | 1 from the first idle time (in a `LocalSet`: from the spawn) until completion | find the task at shutdown |
 // | `Notified`     | at most 1           | the exclusive right to poll once; queued by a scheduler |
 // | runner         | the `Notified`'s    | exclusive access to the future, while RUNNING           |
 // | `JoinHandle`   | at most 1           | the output, once COMPLETE; the join waker's place before |
@@ -54,16 +54,20 @@
 // | output         | the runner until COMPLETE; then the `JoinHandle`, or the runner if there is none |
 //
 // Invariants:
-// 1. A task that is not COMPLETE has a runner, a `Notified`, or a place in an owned list: dropping
-//    any other reference is never the last one, so freeing a task runs no user code.
+// 1. A task that is not COMPLETE has a runner, a `Notified`, or a place in an owned list (while it is
+//    idle, always that): dropping any other reference is never the last one, so freeing a task runs no
+//    user code.
 // 2. At most one `Notified` exists, and while it does the task is NOTIFIED, or RUNNING with nobody who
 //    runs it (*kept*, see `state.rs`), and not COMPLETE. Shutdown never takes a queued task away from
 //    its `Notified`: it only marks it.
-// 3. A task leaves its owned list after its future is gone and before it is COMPLETE, and touches
-//    its scheduler no more after that.
-// 4. The scheduler lives until its owned list is closed and empty. With 2 and 3: whoever holds a
-//    `Notified` may use the scheduler until it hands the `Notified` over. A thread of another
-//    runtime, or of none, therefore takes a strong count *before* the hand-over.
+// 3. A task enters its owned list before it is idle for the first time (LINKED), and leaves it after
+//    its future is gone and before it is COMPLETE; it touches its scheduler no more after that.
+// 4. The scheduler lives until its owned list is closed and empty (a runtime's: until all of its tasks
+//    have been counted as finished, which comes after that list). With 2 and 3: whoever holds a
+//    `Notified` of a task that was ever idle may use the scheduler until it hands the `Notified`
+//    over. A thread of another runtime, or of none, therefore takes a strong count *before* the
+//    hand-over. The `Notified` of a task that was never idle is nobody's but the spawner's, a
+//    queue's, or the runner's, who keep the scheduler alive by themselves (wakers only set NOTIFIED).
 
 mod abort;
 mod cell;
@@ -106,10 +110,10 @@ pub mod futures {
 
 pub(crate) use cell::unowned;
 pub(crate) use header::Header;
-pub(crate) use id::batch;
 pub(crate) use notified::{Notified, Schedule};
 pub(crate) use owned::OwnedTasks;
 pub(crate) use queue::TaskQueue;
+pub(crate) use state::ToIdle;
 
 #[cfg(all(test, volt_loom))]
 mod model;

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::{Arc, AtomicU64};
 
-use super::scheduler::shared::Shared;
+use super::scheduler::shared::{Shared, Slot};
 use super::slow_poll::SlowPoll;
 
 /// A counter. Wraps around.
@@ -39,7 +39,6 @@ impl Counter {
 /// What a member counts.
 #[derive(Debug)]
 pub(crate) struct SlotMetrics {
-    pub(crate) spawned: Counter,
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
     pub(crate) parks: Counter,
@@ -50,7 +49,6 @@ pub(crate) struct SlotMetrics {
 impl SlotMetrics {
     pub(crate) fn new() -> Self {
         Self {
-            spawned: Counter::new(),
             steals: Counter::new(),
             stolen: Counter::new(),
             parks: Counter::new(),
@@ -88,10 +86,14 @@ impl RuntimeMetrics {
         self.shared.all_slots().map(|slot| f(&slot.metrics).get()).fold(0, u64::wrapping_add)
     }
 
-    fn worker(&self, worker: usize) -> &SlotMetrics {
+    fn slot(&self, worker: usize) -> &Slot {
         let workers = self.num_workers();
         assert!(worker < workers, "worker {worker} of a runtime with {workers}");
-        &self.shared.slot(worker).metrics
+        self.shared.slot(worker)
+    }
+
+    fn worker(&self, worker: usize) -> &SlotMetrics {
+        &self.slot(worker).metrics
     }
 
     /// The number of worker threads; for a current-thread runtime 1: the thread in `block_on`.
@@ -405,7 +407,7 @@ impl RuntimeMetrics {
     /// # Panics
     /// If there is no such worker.
     pub fn worker_local_spawn_count(&self, worker: usize) -> u64 {
-        self.worker(worker).spawned.get()
+        self.slot(worker).spawned()
     }
 
     /// Polls by `worker` of the task that was made runnable last.

@@ -6,6 +6,7 @@ pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;
 mod lifo;
+mod living;
 mod maintain;
 mod pace;
 pub(crate) mod park;

@@ -13,7 +13,7 @@ use super::header::Header;
 use super::id;
 use super::join::JoinHandle;
 use super::notified::{Notified, Schedule};
-use super::state::State;
+use super::state::{Birth, State};
 
 /// Header and future in one allocation. The header comes first, so that a pointer to one is a
 /// pointer to the other.
@@ -37,14 +37,9 @@ pub(super) union Stage<F: Future> {
 /// since it would else make every small task larger.
 pub(super) type Failure = Option<Box<Box<dyn Any + Send>>>;
 
-/// Allocates a task with `refs` references.
+/// Allocates a task, with the references of [`State::new`].
 #[inline]
-pub(super) fn allocate<F, S>(
-    future: F,
-    scheduler: NonNull<S>,
-    refs: u32,
-    shard: u8,
-) -> NonNull<Header>
+pub(super) fn allocate<F, S>(future: F, scheduler: NonNull<S>, birth: Birth) -> NonNull<Header>
 where
     F: Future + 'static,
     F::Output: 'static,
@@ -52,7 +47,7 @@ where
 {
     let cell = Box::new(Cell {
         header: Header {
-            state: State::new(refs, shard, id::next_generation()),
+            state: State::new(birth, id::next_generation()),
             vtable: harness::vtable::<F, S>(),
             queue_next: UnsafeCell::new(None),
             scheduler: scheduler.cast(),
@@ -64,11 +59,15 @@ where
     NonNull::from(Box::leak(cell)).cast()
 }
 
-/// A task that is in no owned list: its `Notified` alone keeps it, and it must not be pending
-/// after that has run (blocking closures). `mark` is the scheduler's, see [`Notified::mark`].
+/// A task that is in no owned list yet: its `Notified` alone keeps it. Its scheduler links it when it
+/// is pending for the first time ([`Schedule::link`]), or it never is (blocking closures).
+/// `mark` is the scheduler's, see [`Notified::mark`]; 0 if the task may be linked.
 ///
 /// # Safety
-/// `scheduler` lives until the task has completed, and its `release` returns false.
+/// 1. `scheduler` lives until the task is linked, and as its list demands from then on; or until it
+///    has completed.
+/// 2. `future` and its output are `Send`, as of `OwnedTasks::bind`.
+#[inline]
 pub(crate) unsafe fn unowned<F, S>(
     future: F,
     scheduler: NonNull<S>,
@@ -79,8 +78,8 @@ where
     F::Output: Send + 'static,
     S: Schedule,
 {
-    // The mark takes the place of the shard, which only owned tasks have.
-    let task = allocate(future, scheduler, 2, mark);
+    // The mark takes the place of the shard, which only linked tasks have.
+    let task = allocate(future, scheduler, Birth::Marked(mark));
     // SAFETY: the task is kept and has a reference for each of the two.
     let notified = unsafe { Notified::from_raw(task) };
     // SAFETY: the other reference; JOIN_INTEREST is set.

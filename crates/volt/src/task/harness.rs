@@ -76,8 +76,14 @@ unsafe fn run<F: Future, S: Schedule>(task: NonNull<Header>) {
         // SAFETY: obligation 1; our reference, and RUNNING, are now the `Notified`'s.
         Ok(Poll::Pending) if woken => return unsafe { yield_now::<S>(task) },
         Ok(Poll::Pending) => {
-            return match cell.header.state.to_idle() {
+            let idle = match cell.header.state.to_idle() {
+                // SAFETY: obligation 1; we are the runner of a task that was never linked.
+                ToIdle::Unlinked => unsafe { S::link(cell.header.scheduler.cast(), task) },
+                other => other,
+            };
+            return match idle {
                 ToIdle::Idle => {}
+                ToIdle::Unlinked => unreachable!("`link` has decided"),
                 // SAFETY: obligation 1; our reference is now the `Notified`'s.
                 ToIdle::Notified => unsafe { yield_now::<S>(task) },
                 // SAFETY: obligation 1; we still are the runner.
@@ -209,7 +215,7 @@ unsafe fn finish<F: Future, S: Schedule>(
     } else {
         swallow(|| drop(result));
     }
-    // SAFETY: obligation 1; the scheduler is alive until the task has left its list.
+    // SAFETY: obligation 1; the scheduler is alive until this has been called (invariant 4 of `task.rs`).
     let unlinked = owned && unsafe { S::release(cell.header.scheduler.cast(), task) };
     // The list's reference is ours now.
     let refs = 1 + u32::from(unlinked);

@@ -103,12 +103,6 @@ impl Drop for Entered {
     }
 }
 
-/// A number that changes every now and then with the tasks that this thread makes.
-#[inline]
-pub(crate) fn batch() -> usize {
-    GENERATION.try_with(Cell::get).map_or(0, |generation| usize::from(generation) / 64)
-}
-
 /// Set in `POLLED` by a wake-up of the polled task. (Headers are aligned.)
 const WOKEN: usize = 1;
 

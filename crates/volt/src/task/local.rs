@@ -324,8 +324,7 @@ unsafe impl Schedule for Shared {
         // SAFETY: alive: the task is in the list.
         let shared = unsafe { this.as_ref() };
         // SAFETY: the runner calls this once.
-        unsafe { shared.owned.release(task) };
-        true
+        unsafe { shared.owned.release(task) }
     }
 }
 
@@ -349,7 +348,7 @@ impl Future for LocalSet {
 impl Drop for LocalSet {
     fn drop(&mut self) {
         self.drive(|| {
-            self.shared.owned.close_and_cancel();
+            self.shared.owned.close_and_cancel(|| ());
             let mut attempt = 0;
             while !self.shared.owned.is_empty() {
                 // SAFETY: a `LocalSet` stays on its thread.

@@ -299,6 +299,76 @@ fn remote_abort_against_shutdown() {
     });
 }
 
+/// [OT1], [TK6]: a first poll that ends as pending while the list is closed: the shutdown finds the task
+/// idle, or it is refused. It is dropped once.
+#[test]
+fn first_idle_against_close() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let (owns, dropped) = Dropped::counter();
+        let polls = Polls::default();
+        let join = Queue::spawn_unlinked(
+            &queue,
+            poll_fn(move |_| {
+                let _owns = &owns;
+                polls.count();
+                Poll::<()>::Pending
+            }),
+        );
+        let task = queue.pop().unwrap();
+        let queue2 = queue.clone();
+        let runner = thread::spawn(move || {
+            task.run();
+            // As a worker, who ends after its polls.
+            drop(queue2);
+        });
+        Queue::shutdown(queue);
+        runner.join().unwrap();
+        assert_eq!(dropped(), 1);
+        let mut join = join;
+        assert!(poll_with(&mut join, Waker::noop()).is_ready());
+    });
+}
+
+/// [TK1], [TK2]: a task is woken, aborted, and run by another thread while its first poll ends.
+#[test]
+fn first_idle_against_wake() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let (owns, dropped) = Dropped::counter();
+        let slot = Arc::new(volt_sync::internal::primitive::Mutex::new(None::<Waker>));
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (theirs, set) = (slot.clone(), flag.clone());
+        let mut polls = Some((Polls::default(), owns));
+        let mut join = Queue::spawn_unlinked(
+            &queue,
+            poll_fn(move |cx| {
+                polls.as_ref().unwrap().0.count();
+                *theirs.lock().unwrap() = Some(cx.waker().clone());
+                if set.load(Relaxed) == 1 {
+                    return Poll::Ready(polls.take().unwrap().1);
+                }
+                Poll::Pending
+            }),
+        );
+        let queue2 = queue.clone();
+        let other = thread::spawn(move || {
+            flag.store(1, Relaxed);
+            let waker = slot.lock().unwrap().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+            queue2.run();
+        });
+        queue.run();
+        other.join().unwrap();
+        queue.run();
+        assert!(is_ok(&mut join));
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
 /// [OT1]: a bind that races with the close is either refused or found by it.
 #[test]
 fn bind_against_close() {

@@ -4,6 +4,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::header::Header;
+use super::state::ToIdle;
 
 /// The exclusive right to poll a task once. Holds one of its references.
 ///
@@ -25,6 +26,18 @@ impl Notified {
         let run = unsafe { task.as_ref() }.vtable.run;
         // SAFETY: the function is the task's own, and the right to poll was ours.
         unsafe { run(task) };
+    }
+
+    /// Cancels a task that was spawned as [unowned](super::unowned) and is not queued, without a word
+    /// to its scheduler.
+    #[cold]
+    pub(crate) fn refuse(self) {
+        let task = self.into_raw();
+        // SAFETY: the `Notified` kept it alive, and passes its reference on.
+        let header = unsafe { task.as_ref() };
+        let _either_way = header.state.to_running();
+        // SAFETY: the function is the task's own; the right to poll was ours, and it was never linked.
+        unsafe { (header.vtable.cancel_running)(task) };
     }
 
     /// Gives the right away as a pointer, for a queue.
@@ -70,10 +83,10 @@ impl std::fmt::Debug for Notified {
 /// What a task asks of its scheduler, to which it has an uncounted pointer.
 ///
 /// # Safety
-/// 1. `release` unlinks the task from the `OwnedTasks` that it was bound to, and returns true; or
-///    the scheduler's tasks are [unowned](super::unowned) and it returns false.
-/// 2. A scheduler lives at the same address until its `OwnedTasks` are closed and empty. (A
-///    scheduler of unowned tasks lives until each of them has run.)
+/// 1. `release` returns what `OwnedTasks::release` says, of the list that the task was bound to or is
+///    linked to by `link`; or false, if the scheduler's tasks are never linked.
+/// 2. A scheduler lives at the same address until its `OwnedTasks` are closed and empty, and nobody
+///    has a `Notified` of a task that was never linked, nor runs one.
 pub(crate) unsafe trait Schedule: Sized + 'static {
     /// Queues a task that became runnable. Any thread may call this.
     ///
@@ -92,10 +105,22 @@ pub(crate) unsafe trait Schedule: Sized + 'static {
         unsafe { Self::schedule(this, task) };
     }
 
+    /// A task that was spawned as [unowned](super::unowned) is pending for the first time: what
+    /// `OwnedTasks::link` says. On the thread that runs it.
+    ///
+    /// # Safety
+    /// 1. `this` is the task's scheduler, and alive.
+    /// 2. The caller is the task's runner, and the task was never linked.
+    unsafe fn link(_this: NonNull<Self>, _task: NonNull<Header>) -> ToIdle {
+        unreachable!("the tasks of this scheduler are linked from their spawn on, or never pending")
+    }
+
     /// A task has completed: takes it out of the owned list. On the thread that ran it.
     ///
     /// # Safety
     /// 1. `this` is the task's scheduler, and alive.
     /// 2. It is called once for each task, by its runner.
+    ///
+    /// True if the task was linked: the list's reference is the caller's.
     unsafe fn release(this: NonNull<Self>, task: NonNull<Header>) -> bool;
 }

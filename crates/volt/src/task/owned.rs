@@ -1,14 +1,16 @@
-//! All tasks of a runtime that have not completed, so that a shutdown can find them.
+//! The tasks of a runtime that have been idle, so that a shutdown can find them.
 //!
-//! Purpose: a list of the living tasks, in shards, each behind a lock of one bit: a worker binds
-//! its spawns to its own shard and mostly completes them there, so that the lock is free and its
-//! line in the worker's cache.
+//! Purpose: a list of the tasks that only wakers may know, in shards, each behind a lock of one bit: a
+//! worker links to its own shard and mostly completes there, so that the lock is free and its line in
+//! the worker's cache. A task that completes in its first poll never comes here: until it is idle it
+//! is in a queue, or somebody polls it, and the shutdown waits for both.
 //!
 //! Rejected: one list behind one mutex (contended by every spawn); a `Vec` or slab (allocates, and
 //! a spawn is one allocation); popping tasks at shutdown whose `Notified` somebody holds (the
-//! list would be empty while that somebody still uses the scheduler).
+//! list would be empty while that somebody still uses the scheduler); linking at the spawn, except in
+//! a `LocalSet` (two read-modify-writes for each task, on another worker's lines if it was stolen).
 //!
-//! | State of a shard | bind              | release  | shutdown                             |
+//! | State of a shard | bind, link        | release  | shutdown                             |
 //! |------------------|-------------------|----------|--------------------------------------|
 //! | open             | links             | unlinks  | to closed; cancels all idle tasks, marks the others |
 //! | closed           | refused: cancelled | unlinks | cancels all idle tasks, marks the others |
@@ -19,33 +21,36 @@
 //! Invariants:
 //! 1. The lists and the links of their tasks are touched under the shard's lock only.
 //! 2. No user code runs under the lock.
-//! 3. A task is linked from its bind until its runner releases it, or shutdown becomes its runner; it
-//!    is in the second list from then on until it is about to be cancelled.
+//! 3. A task is linked from its bind, or its first idle time, until its runner releases it, or
+//!    shutdown becomes its runner; it is in the second list from then on until it is about to be
+//!    cancelled.
+//! 4. A task that `link` refuses, or that was woken or cancelled meanwhile, is not linked when the lock
+//!    is free again, and not LINKED.
 //!
 //! | Edge  | Release side        | Acquire side      | Carries                   | Model |
 //! |-------|---------------------|-------------------|---------------------------|-------|
-//! | [OT1] | `Guard::drop`       | `Shard::lock`     | the list                  | `task::model::bind_against_close` |
+//! | [OT1] | `Guard::drop`       | `Shard::lock`     | the list                  | `task::model::bind_against_close`, `task::model::first_idle_against_close` |
 //!
-//! Progress: after `close_and_cancel`, every task that was bound is COMPLETE, or somebody runs it,
+//! Progress: after `close_and_cancel`, every task that was linked is COMPLETE, or somebody runs it,
 //! or somebody holds its `Notified` and will run or drop it, and it is still linked. So whoever
 //! drains all queues until [`is_empty`](OwnedTasks::is_empty) knows that no other thread has a
-//! `Notified` of this runtime.
+//! `Notified` of a task that was ever idle.
 //!
-//! Cost: bind 1 read-modify-write, release 1.
+//! Cost: bind and link 1 read-modify-write, release 1 if the task is linked.
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicU64, AtomicUsize, UnsafeCell, spin};
+use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, UnsafeCell, spin};
 use volt_sync::internal::{CachePadded, LinkedList};
 
 use super::cell;
 use super::header::Header;
 use super::join::JoinHandle;
 use super::notified::{Notified, Schedule};
-use super::state::Shutdown;
+use super::state::{Birth, Shutdown, ToIdle};
 
 /// The number of shards is kept in 8 bits of the task's state.
 const MAX_SHARDS: usize = 256;
@@ -59,8 +64,6 @@ struct Shard {
     locked: AtomicBool,
     /// Written under the lock, read by anyone for statistics.
     len: AtomicUsize,
-    /// How many tasks were ever linked; written and read as `len`.
-    bound: AtomicU64,
     content: UnsafeCell<Content>,
 }
 
@@ -84,7 +87,6 @@ impl OwnedTasks {
             CachePadded::new(Shard {
                 locked: AtomicBool::new(false),
                 len: AtomicUsize::new(0),
-                bound: AtomicU64::new(0),
                 content: UnsafeCell::new(Content {
                     tasks: LinkedList::new(),
                     cancelled: LinkedList::new(),
@@ -117,13 +119,12 @@ impl OwnedTasks {
         F::Output: 'static,
         S: Schedule,
     {
-        // A division costs as much as the rest of this.
-        let index = if shard < self.shards.len() { shard } else { shard % self.shards.len() };
-        // `MAX_SHARDS` makes the index fit. The references: list, `Notified`, join handle.
-        let task = cell::allocate(future, scheduler, 3, index as u8);
+        let index = self.index(shard);
+        // The references: list, `Notified`, join handle.
+        let task = cell::allocate(future, scheduler, Birth::Linked(index));
         // SAFETY: one of the three references; JOIN_INTEREST is set.
         let join = unsafe { JoinHandle::new(task) };
-        let mut shard = self.shards[index].lock();
+        let mut shard = self.shards[usize::from(index)].lock();
         if shard.closed {
             drop(shard);
             // SAFETY: the `Notified`'s reference; the task was never queued.
@@ -133,10 +134,46 @@ impl OwnedTasks {
         // SAFETY: the task was just made; the reference of the list keeps it alive in it.
         unsafe { shard.tasks.push_back(task) };
         shard.add_len(1);
-        shard.count_bound();
         drop(shard);
         // SAFETY: the third reference, of a task that is kept.
         (join, Some(unsafe { Notified::from_raw(task) }))
+    }
+
+    /// The shard for `shard`, which is any number.
+    #[inline]
+    fn index(&self, shard: usize) -> u8 {
+        // A division costs as much as the rest of a bind.
+        let index = if shard < self.shards.len() { shard } else { shard % self.shards.len() };
+        // `MAX_SHARDS` makes it fit.
+        index as u8
+    }
+
+    /// Adds a task whose future is pending for the first time, and makes it idle: in one step for a
+    /// shutdown, which either finds it idle or has it cancelled.
+    ///
+    /// `shard` as of [`bind`](Self::bind).
+    ///
+    /// # Safety
+    /// The caller is the runner of `task`, which was never linked; the scheduler is as for `bind`.
+    /// The runner's reference is gone if this says that the task is idle.
+    #[inline]
+    pub(crate) unsafe fn link(&self, shard: usize, task: NonNull<Header>) -> ToIdle {
+        let index = self.index(shard);
+        let mut shard = self.shards[usize::from(index)].lock();
+        if shard.closed {
+            return ToIdle::Cancel;
+        }
+        // SAFETY: alive, and in no list; the runner's reference keeps it alive in it.
+        unsafe { shard.tasks.push_back(task) };
+        // SAFETY: alive. Once it is idle: who releases it needs the lock that we hold.
+        let outcome = unsafe { task.as_ref() }.state.to_linked(index);
+        if outcome == ToIdle::Idle {
+            shard.add_len(1);
+        } else {
+            // SAFETY: it was linked above.
+            unsafe { shard.tasks.remove(task) };
+        }
+        outcome
     }
 
     /// Cancels a task that could not be bound.
@@ -154,39 +191,43 @@ impl OwnedTasks {
         unsafe { Header::release(task, 1) };
     }
 
-    /// Unlinks a task that completes.
+    /// Unlinks a task that completes, if it is linked: then the list's reference becomes the caller's.
     ///
     /// # Safety
-    /// The caller is the runner of `task`, which was bound to this list and not unlinked since. The
-    /// list's reference becomes the caller's.
+    /// The caller is the runner of `task`, which is linked in this list or never was in any.
     #[inline]
-    pub(crate) unsafe fn release(&self, task: NonNull<Header>) {
+    pub(crate) unsafe fn release(&self, task: NonNull<Header>) -> bool {
         // SAFETY: alive by the runner's reference.
-        let index = unsafe { task.as_ref() }.state.peek().shard();
-        let mut shard = self.shards[usize::from(index)].lock();
+        let state = unsafe { task.as_ref() }.state.peek();
+        if !state.is_linked() {
+            return false;
+        }
+        let mut shard = self.shards[usize::from(state.shard())].lock();
         // SAFETY: it is linked (invariant 3).
         unsafe { shard.tasks.remove(task) };
         shard.add_len(-1);
+        true
     }
 
-    /// Closes the list: later binds are refused. Drops the futures of all idle tasks, here; marks
-    /// the others, which are dropped by whoever runs them or has them queued.
+    /// Closes the list: later binds and links are refused. Drops the futures of all idle tasks, here;
+    /// marks the others, which are dropped by whoever runs them or has them queued.
     ///
-    /// A second call helps one that has not returned: a drop may wait for another one.
-    pub(crate) fn close_and_cancel(&self) {
+    /// A second call helps one that has not returned: a drop may wait for another one. Calls `leaves` for
+    /// each task that is about to be cancelled here.
+    pub(crate) fn close_and_cancel(&self, leaves: impl Fn()) {
         for shard in &self.shards {
             let mut locked = shard.lock();
             locked.closed = true;
             locked.take_idle();
             drop(locked);
-            shard.cancel();
+            shard.cancel(&leaves);
         }
     }
 
     /// Drops the futures of tasks that [`close_and_cancel`](Self::close_and_cancel) is about to drop
     /// on another thread, which may wait for them.
-    pub(crate) fn help_to_cancel(&self) {
-        self.shards.iter().for_each(|shard| shard.cancel());
+    pub(crate) fn help_to_cancel(&self, leaves: impl Fn()) {
+        self.shards.iter().for_each(|shard| shard.cancel(&leaves));
     }
 
     /// True if there is no task. After `close_and_cancel` it stays so once it is.
@@ -199,14 +240,6 @@ impl OwnedTasks {
     pub(crate) fn len(&self) -> usize {
         // ORD relaxed: a statistic.
         self.shards.iter().map(|shard| shard.len.load(Relaxed)).sum()
-    }
-}
-
-impl OwnedTasks {
-    /// How many tasks were ever linked.
-    pub(crate) fn bound(&self) -> u64 {
-        // ORD relaxed: a statistic.
-        self.shards.iter().map(|shard| shard.bound.load(Relaxed)).fold(0, u64::wrapping_add)
     }
 }
 
@@ -232,10 +265,11 @@ impl Shard {
     }
 
     /// Cancels the tasks that were idle.
-    fn cancel(&self) {
+    fn cancel(&self, leaves: &impl Fn()) {
         loop {
             // The lock is free again when the future is dropped.
             let Some(task) = self.lock().cancelled.pop_front() else { return };
+            leaves();
             // SAFETY: the list's reference, now the runner's, keeps it alive.
             let cancel = unsafe { task.as_ref() }.vtable.cancel_running;
             // SAFETY: the function is the task's own; we are its runner and it is unlinked.
@@ -268,13 +302,6 @@ impl Guard<'_> {
         let len = &self.0.len;
         // ORD relaxed: written under the lock only, and read as a statistic.
         len.store(len.load(Relaxed).wrapping_add_signed(by), Relaxed);
-    }
-
-    #[inline]
-    fn count_bound(&self) {
-        let bound = &self.0.bound;
-        // ORD relaxed: as `add_len`.
-        bound.store(bound.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Marks all tasks as cancelled; moves those that were idle to the second list.

@@ -14,6 +14,10 @@
 //! and after a wake-up by its own poll: nobody else has to be told, so neither the way into the queue
 //! nor the way out of it writes the word. A wake-up of a kept task adds NOTIFIED, as of a running one.
 //!
+//! LINKED says that the task is in its owned list, or was: from its first idle time on (or from its
+//! spawn), for good. A task that was never idle has no other users of its scheduler than those who
+//! are about to poll it, so it need not be found there.
+//!
 //! Lifecycle, with the references that a transition takes (-) or gives (+) in the same operation:
 //!
 //! | Transition         | idle                   | NOTIFIED          | RUNNING             | RUNNING, NOTIFIED | COMPLETE |
@@ -21,6 +25,8 @@
 //! | `to_running`       |                        | to RUNNING        | stays               | - NOTIFIED        |          |
 //! | `to_idle`          |                        |                   | to idle, -1         | to NOTIFIED       |          |
 //! | `to_idle`, CANCELLED |                      |                   | stays               | stays             |          |
+//! | `to_idle`, not LINKED |                     |                   | stays: `to_linked`  | stays (kept)      |          |
+//! | `to_linked`        |                        |                   | to idle, LINKED, shard; the reference is the list's | stays (kept) |  |
 //! | `complete`         |                        |                   | to COMPLETE, -n     | to COMPLETE, -n   |          |
 //! | `wake_by_ref`      | to NOTIFIED, +1        | same              | + NOTIFIED          | same              | same     |
 //! | `wake_by_val`      | to NOTIFIED            | -1                | + NOTIFIED, -1      | -1                | -1       |
@@ -41,11 +47,11 @@
 //! | Edge  | Release side                 | Acquire side                  | Carries | Model |
 //! |-------|------------------------------|-------------------------------|---------|-------|
 //! | [TK1] | `State::update` (`wake_by_ref`, `wake_by_val`, `abort`) | `State::to_running` | what the waker did before | `task::model::wake_while_running_is_seen`, `task::model::wake_of_a_kept_task_is_seen` |
-//! | [TK2] | `State::update` (`to_idle`)  | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
+//! | [TK2] | `State::update` (`to_idle`, `to_linked`) | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
 //! | [TK3] | `State::update` (`complete`) | `State::load` | the output | `task::model::join_waker_change_against_completion` |
 //! | [TK4] | `State::update` (`set_join_waker`, `set_join_waker_and_ref`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
 //! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::complete`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
-//! | [TK6] | `State::update` (`to_idle`)  | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
+//! | [TK6] | `State::update` (`to_idle`, `to_linked`) | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
 //!
 //! Progress: every loop is a compare-and-exchange that fails only if another thread's succeeded.
 //!
@@ -67,6 +73,7 @@ const CANCELLED: u64 = 1 << 3;
 const JOIN_INTEREST: u64 = 1 << 4;
 const JOIN_WAKER: u64 = 1 << 5;
 const FAILED: u64 = 1 << 6;
+const LINKED: u64 = 1 << 7;
 const SHARD_SHIFT: u32 = 8;
 const GENERATION_SHIFT: u32 = 16;
 const REF_ONE: u64 = 1 << 32;
@@ -94,13 +101,24 @@ pub(super) enum ToRunning {
 /// What [`State::to_idle`] did.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum ToIdle {
+pub(crate) enum ToIdle {
     /// Idle; the runner's reference is gone.
     Idle,
     /// It was notified meanwhile: the runner's reference is now the `Notified`'s.
     Notified,
     /// It was cancelled meanwhile: still RUNNING, drop the future.
     Cancel,
+    /// It is idle for the first time, and has to be linked before: still RUNNING.
+    Unlinked,
+}
+
+/// Whether a task is in its owned list from its spawn on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Birth {
+    /// It is, in this shard.
+    Linked(u8),
+    /// It is not; this is a mark for its scheduler, until it is linked.
+    Marked(u8),
 }
 
 /// What is left to do after [`State::complete`].
@@ -152,15 +170,21 @@ pub(super) enum JoinDropped {
 }
 
 impl State {
-    /// A task that was just spawned: kept, with a join handle and `refs` references.
+    /// A task that was just spawned: kept, with references for its `Notified`, its join handle, and
+    /// its owned list, if it is in that.
     #[inline]
-    pub(super) fn new(refs: u32, shard: u8, generation: u16) -> Self {
+    pub(super) fn new(birth: Birth, generation: u16) -> Self {
+        let (shard, linked, refs) = match birth {
+            Birth::Linked(shard) => (shard, LINKED, 3 * REF_ONE),
+            Birth::Marked(mark) => (mark, 0, 2 * REF_ONE),
+        };
         Self(AtomicU64::new(
             RUNNING
                 | JOIN_INTEREST
+                | linked
                 | (u64::from(shard) << SHARD_SHIFT)
                 | (u64::from(generation) << GENERATION_SHIFT)
-                | (u64::from(refs) * REF_ONE),
+                | refs,
         ))
     }
 
@@ -171,7 +195,8 @@ impl State {
         Snapshot(self.0.load(Acquire))
     }
 
-    /// Looks at what never changes (the shard, the generation), or for a hint.
+    /// Looks at what never changes (the generation; the shard and LINKED for the runner), or for a
+    /// hint.
     #[inline]
     pub(super) fn peek(&self) -> Snapshot {
         // ORD relaxed: nothing is read on the strength of it.
@@ -207,11 +232,33 @@ impl State {
             debug_assert!(state.has(RUNNING) && !state.has(COMPLETE), "{state:?}");
             if state.has(CANCELLED) {
                 (ToIdle::Cancel, None)
+            } else if !state.has(LINKED) {
+                let notified = state.has(NOTIFIED);
+                (if notified { ToIdle::Notified } else { ToIdle::Unlinked }, None)
             } else if state.has(NOTIFIED) {
                 (ToIdle::Notified, Some(state.without(RUNNING)))
             } else {
                 debug_assert!(state.refs() > 1, "invariant 1 of task.rs: {state:?}");
                 (ToIdle::Idle, Some(state.without(RUNNING).minus_refs(1)))
+            }
+        })
+    }
+
+    /// The future is pending for the first time, and the task in `shard` of its owned list, whose
+    /// lock the caller holds. Unless this says that it is idle, it has to leave the list again.
+    #[inline]
+    pub(super) fn to_linked(&self, shard: u8) -> ToIdle {
+        self.update(|state| {
+            debug_assert!(state.has(RUNNING) && !state.has(COMPLETE | LINKED), "{state:?}");
+            debug_assert_eq!(state.shard(), 0, "a task with a mark is never pending");
+            if state.has(CANCELLED) {
+                (ToIdle::Cancel, None)
+            } else if state.has(NOTIFIED) {
+                (ToIdle::Notified, None)
+            } else {
+                // The runner's reference is the list's from now on.
+                let shard = u64::from(shard) << SHARD_SHIFT;
+                (ToIdle::Idle, Some(state.without(RUNNING).with(LINKED | shard)))
             }
         })
     }
@@ -452,6 +499,11 @@ impl Snapshot {
         self.has(JOIN_WAKER)
     }
 
+    /// The task is in its owned list, or has been.
+    pub(super) const fn is_linked(self) -> bool {
+        self.has(LINKED)
+    }
+
     /// The shard of the owned list that the task is in.
     pub(super) const fn shard(self) -> u8 {
         (self.0 >> SHARD_SHIFT) as u8
@@ -465,7 +517,7 @@ impl Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [(u64, &str); 7] = [
+        const NAMES: [(u64, &str); 8] = [
             (RUNNING, "RUNNING"),
             (NOTIFIED, "NOTIFIED"),
             (COMPLETE, "COMPLETE"),
@@ -473,6 +525,7 @@ impl fmt::Debug for Snapshot {
             (JOIN_INTEREST, "JOIN_INTEREST"),
             (JOIN_WAKER, "JOIN_WAKER"),
             (FAILED, "FAILED"),
+            (LINKED, "LINKED"),
         ];
         for (flag, name) in NAMES {
             if self.has(flag) {

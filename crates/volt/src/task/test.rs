@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, UnsafeCell};
 
 use super::header::Header;
-use super::{JoinHandle, Notified, OwnedTasks, Schedule};
+use super::{JoinHandle, Notified, OwnedTasks, Schedule, ToIdle, unowned};
 
 pub(super) struct Queue {
     tasks: Mutex<VecDeque<Notified>>,
@@ -58,6 +58,18 @@ impl Queue {
         unsafe { this.owned.bind(0, future, NonNull::from(&**this)) }
     }
 
+    /// As [`spawn`](Self::spawn), but the task is linked when it is pending.
+    pub(super) fn spawn_unlinked<F>(this: &Arc<Self>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // SAFETY: the tests run or drop what is queued before they drop the queue; then as `bind`.
+        let (notified, join) = unsafe { unowned(future, NonNull::from(&**this), 0) };
+        this.tasks.lock().unwrap().push_back(notified);
+        join
+    }
+
     pub(super) fn pop(&self) -> Option<Notified> {
         self.tasks.lock().unwrap().pop_front()
     }
@@ -78,10 +90,11 @@ impl Queue {
 
     /// What a runtime does at its end.
     pub(super) fn shutdown(this: Arc<Self>) {
-        this.owned.close_and_cancel();
-        while !this.owned.is_empty() {
+        this.owned.close_and_cancel(|| ());
+        loop {
             match this.pop() {
                 Some(task) => drop(task),
+                None if this.owned.is_empty() => return,
                 None => volt_sync::internal::primitive::spin(100),
             }
         }
@@ -115,8 +128,15 @@ unsafe impl Schedule for Queue {
         let this = unsafe { this.as_ref() };
         this.alive.with(|_| {});
         // SAFETY: the runner calls this once.
-        unsafe { this.owned.release(task) };
-        true
+        unsafe { this.owned.release(task) }
+    }
+
+    unsafe fn link(this: NonNull<Self>, task: NonNull<Header>) -> ToIdle {
+        // SAFETY: alive, since the caller of `run` keeps it so.
+        let this = unsafe { this.as_ref() };
+        this.alive.with(|_| {});
+        // SAFETY: the runner calls this, for a task of `spawn_unlinked`.
+        unsafe { this.owned.link(0, task) }
     }
 }
 

@@ -14,7 +14,7 @@
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
-//! | [IS1] | `Injector::push_with`, `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
+//! | [IS1] | `Injector::push_if`, `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
 //! Progress: a thread that is stopped inside the critical section holds up the others: at most 64
 //! pointer moves.
@@ -190,21 +190,26 @@ impl<T: Linked> Injector<T> {
     /// `node` is alive, and becomes the queue's alone.
     pub(crate) unsafe fn push(&self, node: NonNull<T>) {
         // SAFETY: the same obligation.
-        unsafe { self.push_with(node, || ()) };
+        let _always = unsafe { self.push_if(node, || true) };
     }
 
-    /// As [`push`](Self::push); calls `count` under the lock.
+    /// As [`push`](Self::push), if `accept`, called under the lock, says so. Else the node is still the
+    /// caller's, and this says false.
     ///
     /// # Safety
     /// As of `push`.
     #[inline]
-    pub(crate) unsafe fn push_with(&self, node: NonNull<T>, count: impl FnOnce()) {
+    #[must_use]
+    pub(crate) unsafe fn push_if(&self, node: NonNull<T>, accept: impl FnOnce() -> bool) -> bool {
         let mut list = self.lock();
-        count();
+        if !accept() {
+            return false;
+        }
         // SAFETY: the same obligation.
         unsafe { list.push(node) };
         // ORD[IS1] release: SeqCst, see `is_empty`.
         self.len.store(list.len, SeqCst);
+        true
     }
 
     /// Calls `f` under the lock: each push comes before it, with all that it leaves to see, or after.

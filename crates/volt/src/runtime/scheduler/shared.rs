@@ -1,14 +1,14 @@
 //! What the members of one runtime share, and how tasks reach them.
 //!
 //! Architecture invariants: a task knows its scheduler by an uncounted pointer; `Shared` lives
-//! until its owned list is closed and empty (`Shared::shut_down` waits for that). A thread that
+//! until none of its tasks is alive and no more is accepted (`living.rs`: the shutdown waits for that). A thread that
 //! does not keep `Shared` alive takes a count before it hands a task over, because that task may
 //! complete, the runtime end, and the memory go, while the thread still looks for somebody to wake.
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
 //! | [SD1] | `Shared::begin_shutdown`      | `Shared::is_shut_down` | nothing but itself; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
-//! | [SD2] | `Shared::worker_ended`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | none: the drain that follows ends only when the owned list is empty, which has locks of its own ([OT1]) |
+//! | [SD2] | `Shared::worker_ended`, `Shared::never_started` | the same | the other workers' last tasks, to the last one that ends | none: loom reads the newest of the counts that it carries, since they are read by a read-modify-write |
 
 use std::future::Future;
 use std::panic::Location;
@@ -24,6 +24,7 @@ use volt_sync::internal::primitive::{
 use super::idle::Idle;
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
+use super::living::Tally;
 use super::park::{CLAIMED, Park, ROOT};
 use super::quick::{self, Quick};
 use super::registry;
@@ -35,10 +36,8 @@ use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
 use crate::runtime::metrics::{Counter, SlotMetrics};
 use crate::runtime::slow_poll::SlowPolls;
-use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule};
+use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule, ToIdle};
 
-/// Shards of the owned list for tasks that threads spawn that are no members.
-const OUTSIDE_SHARDS: usize = if cfg!(volt_loom) { 1 } else { 4 };
 /// Places in a worker's ring.
 const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
 /// Places for the tasks that a worker fetched from the injector in one batch.
@@ -68,6 +67,7 @@ pub(crate) struct Slot {
     pub(super) polls: AtomicU64,
     /// The kind of the task that is being polled.
     pub(super) kind: AtomicUsize,
+    pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
     /// Where the member sleeps. A guest's is its own; see `guest.rs` for who may look.
@@ -82,6 +82,7 @@ impl Slot {
             lifo: Lifo::new(),
             polls: AtomicU64::new(0),
             kind: AtomicUsize::new(0),
+            tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
             park: AtomicPtr::new(ptr::null_mut()),
@@ -100,6 +101,11 @@ impl Slot {
     pub(crate) fn polls(&self) -> u64 {
         // ORD relaxed: a statistic.
         self.polls.load(Relaxed)
+    }
+
+    /// Tasks that the member has spawned.
+    pub(crate) fn spawned(&self) -> u64 {
+        self.tally.spawned()
     }
 
     /// Tasks in the queues, as a snapshot.
@@ -132,7 +138,7 @@ pub(crate) struct Shared {
     /// The kinds that need no timing: the same, and none if slow polls are reported.
     pub(super) untimed: Quick,
     pub(crate) slow: Option<Box<SlowPolls>>,
-    owned: OwnedTasks,
+    pub(super) owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
     /// The index + 1 of a member that would rather wait in the driver itself. A hint.
     driver_wish: AtomicUsize,
@@ -140,6 +146,8 @@ pub(crate) struct Shared {
     pub(super) drowsy: AtomicBool,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
+    /// No more tasks are accepted. Written under the injector's lock.
+    pub(super) closed: AtomicBool,
     /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
     abandoned: AtomicBool,
     /// Workers that have not ended.
@@ -148,6 +156,8 @@ pub(crate) struct Shared {
     pub(crate) blocking: Pool,
     /// Written under the injector's lock.
     pub(crate) remote: Counter,
+    /// Of threads that are no members: `spawned` is written under the injector's lock.
+    pub(super) outside: Tally,
     pub(crate) slow_polls: Counter,
     pub(crate) driver_turns: Counter,
 }
@@ -193,17 +203,19 @@ impl Shared {
             quick: Quick::new(),
             untimed: Quick::new(),
             slow,
-            owned: OwnedTasks::new(members + OUTSIDE_SHARDS),
+            owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
             drowsy: AtomicBool::new(false),
             driver_handle,
             shutdown: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
             threads: Arc::new(Threads::new()),
             blocking,
             remote: Counter::new(),
+            outside: Tally::new(),
             slow_polls: Counter::new(),
             driver_turns: Counter::new(),
         });
@@ -264,27 +276,19 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let worker = context::worker_of(self);
-        // Threads that are no members take turns with the shards behind the members', so that they
-        // mostly lock another one than those who complete what they have spawned before.
-        let shard = worker.map_or_else(
-            || self.slots.len() + task::batch() % OUTSIDE_SHARDS,
-            |worker| worker.index,
-        );
         // SAFETY:
-        // 1. The shutdown waits for the list; `release`, below, calls that of this list.
+        // 1. The shutdown waits for tasks that are counted; who drops one that is not keeps the
+        //    scheduler alive.
         // 2. The future is `Send`.
-        let (join, task) = unsafe { self.owned.bind(shard, future, self.pointer()) };
-        let Some(task) = task else { return join };
+        let (task, join) = unsafe { task::unowned(future, self.pointer(), 0) };
         if let Some(slow) = &self.slow {
             slow.add(task.header().id(), place);
         }
         match worker {
-            Some(worker) => {
-                worker.slot.metrics.spawned.add(1);
-                worker.schedule_spawned(task);
-            }
+            Some(worker) if self.count_spawned(worker) => worker.schedule_spawned(task),
+            Some(_) => self.refuse(task),
             // The caller keeps the scheduler alive.
-            None => self.inject(task),
+            None => self.inject(task, true),
         }
         join
     }
@@ -307,21 +311,30 @@ impl Shared {
     /// Queues a task from a thread that is no member.
     #[cold]
     fn schedule_remote(&self, task: Notified) {
-        self.to_arc().inject(task);
+        self.to_arc().inject(task, false);
     }
 
-    /// Queues a task for whoever comes first. The caller keeps the scheduler alive by itself.
-    fn inject(&self, task: Notified) {
+    /// Queues a task for whoever comes first. One that `is_new` is counted, or refused. The caller keeps
+    /// the scheduler alive by itself.
+    fn inject(&self, task: Notified, is_new: bool) {
         let mut abandoned = false;
-        let count = || {
+        let accept = || {
+            if is_new && !self.count_spawned_outside() {
+                return false;
+            }
             self.remote.add(1);
             // ORD relaxed: under the lock.
             abandoned = self.abandoned.load(Relaxed);
+            true
         };
+        let task = task.into_raw();
         // SAFETY: the `Notified` is given away.
-        unsafe { self.injector.push_with(task.into_raw(), count) };
+        if !unsafe { self.injector.push_if(task, accept) } {
+            // SAFETY: it was not taken.
+            return self.refuse(unsafe { Notified::from_raw(task) });
+        }
         self.notify();
-        // Killed by `runtime::scheduler::worker::model::shutdown_in_a_hurry_against_a_spawn`.
+        // Killed by `runtime::scheduler::worker::model::shutdown_in_a_hurry_against_a_wake`.
         #[cfg(not(volt_mutant = "abandoned"))]
         if abandoned {
             // Whoever shut it down has not waited for us. Only then: this may be a wake-up under a
@@ -500,7 +513,7 @@ impl Shared {
         // ORD[SD2] release: these workers have no queues.
         // ORD[SD2] acquire: those of the others, if they have ended already.
         if self.workers_left.fetch_sub(count, AcqRel) == count {
-            self.owned.close_and_cancel();
+            self.close();
             self.drain_to_the_last(None, || false);
         }
     }
@@ -518,7 +531,7 @@ impl Shared {
     /// Drops all tasks that can be reached, but for those on the stack of the calling thread, a member.
     /// The rest is done when that one leaves, and by the last worker that ends.
     pub(crate) fn shut_down_inside(&self) {
-        self.owned.close_and_cancel();
+        self.close();
         self.drain();
     }
 
@@ -547,7 +560,7 @@ impl Shared {
     /// Drops tasks until none is left; the driver last. Gives up at the deadline, and if `replaced`.
     pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
         let mut attempt = 0;
-        while !self.owned.is_empty() {
+        while self.has_tasks() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             self.drain();
             if replaced() {
@@ -557,7 +570,7 @@ impl Shared {
                 // ORD relaxed: under the lock. Who pushes has pushed before this, or sees it.
                 self.injector.between_pushes(|| self.abandoned.store(true, Relaxed));
                 self.drain();
-                if !self.owned.is_empty() {
+                if self.has_tasks() {
                     return;
                 }
             }
@@ -572,7 +585,7 @@ impl Shared {
 
     /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop.
     fn drain(&self) {
-        self.owned.help_to_cancel();
+        self.owned.help_to_cancel(|| self.count_finished());
         loop {
             let task =
                 self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
@@ -580,22 +593,6 @@ impl Shared {
             // SAFETY: taken from a queue, whose `Notified` it was.
             drop(unsafe { Notified::from_raw(task) });
         }
-    }
-
-    /// True if a task has been spawned and is not complete, and nobody is about to complete it as
-    /// cancelled.
-    pub(super) fn has_tasks(&self) -> bool {
-        !self.owned.is_empty()
-    }
-
-    /// How many tasks have been spawned and are not complete.
-    pub(crate) fn alive_tasks(&self) -> usize {
-        self.owned.len()
-    }
-
-    /// How many tasks have ever been spawned.
-    pub(crate) fn spawned_tasks(&self) -> u64 {
-        self.owned.bound()
     }
 
     pub(crate) fn injector_len(&self) -> usize {
@@ -619,6 +616,10 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        debug_assert!(
+            std::thread::panicking() || !self.has_tasks(),
+            "tasks outlive their scheduler"
+        );
         registry::remove(self);
         for slot in &self.slots[..self.workers] {
             // ORD relaxed: nobody else is left.
@@ -632,9 +633,9 @@ impl Drop for Shared {
 }
 
 // SAFETY:
-// 1. `release` unlinks from the list to which `spawn` binds.
-// 2. `Shared` stays in its `Arc`; `shut_down` waits for the list, and runs before the last count
-//    goes: workers and the `Runtime` each hold one.
+// 1. `release` and `link` are those of one list.
+// 2. `Shared` stays in its `Arc`; the shutdown waits for all tasks that are counted (`living.rs`), and
+//    ends before the last count of the `Arc` goes: workers and the `Runtime` each hold one.
 unsafe impl Schedule for Shared {
     #[inline]
     unsafe fn schedule(this: NonNull<Self>, task: Notified) {
@@ -665,14 +666,24 @@ unsafe impl Schedule for Shared {
             // SAFETY: alive by the runner's reference.
             slow.remove(unsafe { task.as_ref() }.id());
         }
-        // SAFETY: the caller is the task's runner; `spawn` bound it to this list.
-        unsafe { shared.owned.release(task) };
+        // SAFETY: the caller is the task's runner; `link` is that of this list.
+        let linked = unsafe { shared.owned.release(task) };
         context::current_worker(|worker| {
             if let Some(worker) = worker {
                 worker.completed();
             }
         });
-        true
+        shared.count_finished();
+        linked
+    }
+
+    #[inline]
+    unsafe fn link(this: NonNull<Self>, task: NonNull<Header>) -> ToIdle {
+        // SAFETY: alive, as the task is counted.
+        let shared = unsafe { this.as_ref() };
+        let shard = context::current_worker(|worker| worker.map_or(0, |worker| worker.index));
+        // SAFETY: the caller is the task's runner, and never linked it before; `release` is above.
+        unsafe { shared.owned.link(shard, task) }
     }
 }
 

@@ -80,6 +80,8 @@ struct Account {
     ready: bool,
     wakes_itself: bool,
     closed: bool,
+    /// In the owned list, unless it has ended.
+    linked: bool,
 }
 
 impl Account {
@@ -108,12 +110,21 @@ impl Account {
             return self.finish(End::Output);
         }
         self.queued = std::mem::take(&mut self.wakes_itself);
+        if !self.queued && !self.linked {
+            if self.closed {
+                return self.finish(End::Cancelled);
+            }
+            self.linked = true;
+        }
+    }
+
+    fn in_list(&self) -> usize {
+        usize::from(self.linked && self.end.is_none())
     }
 
     fn refs(&self, aborts: usize) -> usize {
-        let list = usize::from(self.end.is_none());
         let join = usize::from(self.join.is_some());
-        list + usize::from(self.queued) + self.wakers + join + aborts
+        self.in_list() + usize::from(self.queued) + self.wakers + join + aborts
     }
 }
 
@@ -167,12 +178,12 @@ impl Test {
                 account.wakes_itself = true;
             }
             Op::Shutdown => {
-                self.queue.owned.close_and_cancel();
+                self.queue.owned.close_and_cancel(|| ());
                 account.closed = true;
                 if account.end.is_none() && !account.queued {
                     account.finish(End::Cancelled);
                 }
-                account.cancelled |= account.end.is_none();
+                account.cancelled |= account.in_list() > 0;
             }
         }
     }
@@ -225,7 +236,7 @@ impl Test {
         assert_eq!(self.queue.len(), usize::from(account.queued));
         assert_eq!(self.aborts[0].is_finished(), account.end.is_some());
         assert_eq!(self.aborts[0].refs(), account.refs(self.aborts.len()));
-        assert_eq!(self.queue.owned.len(), usize::from(account.end.is_none()));
+        assert_eq!(self.queue.owned.len(), account.in_list());
         let wakes: usize = self.wakers.iter().map(|(counter, _)| counter.get()).sum();
         assert_eq!(wakes, account.join_wakes);
         assert_eq!(futures, usize::from(account.end.is_some()));
@@ -237,14 +248,18 @@ impl Test {
 
 proptest! {
     #[test]
-    fn any_sequence_of_events(ops in proptest::collection::vec(op(), 0..60)) {
+    fn any_sequence_of_events(
+        linked in any::<bool>(),
+        ops in proptest::collection::vec(op(), 0..60),
+    ) {
         let queue = Queue::new();
         let script = Arc::new(Mutex::new(Script::default()));
         let (owned, futures) = Dropped::counter();
         let (output, outputs) = Dropped::counter();
         let theirs = script.clone();
         let mut held = Some((owned, output));
-        let join = Queue::spawn(
+        let spawn = if linked { Queue::spawn } else { Queue::spawn_unlinked };
+        let join = spawn(
             &queue,
             poll_fn(move |cx| {
                 let mut script = theirs.lock().unwrap();
@@ -258,7 +273,7 @@ proptest! {
                 Poll::Pending
             }),
         );
-        let account = Account { queued: true, join: Some(false), ..Account::default() };
+        let account = Account { queued: true, join: Some(false), linked, ..Account::default() };
         let mut test = Test {
             queue: queue.clone(),
             script: script.clone(),

@@ -1,6 +1,6 @@
 //! The real worker, with real tasks, on loom's threads. A lost wake-up is a deadlock to loom.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Poll, Waker};
 
@@ -277,6 +277,82 @@ fn shutdown_in_a_hurry_against_a_guest() {
         guest.join().unwrap();
         assert_eq!(shared.alive_tasks(), 0);
         drop(shared);
+        assert_eq!(drops.load(Relaxed), 1);
+    });
+}
+
+/// A guest takes a task that was never idle, and is in no list, while a shutdown waits for all of them:
+/// the future is gone when that returns.
+#[test]
+fn shutdown_against_a_guest_that_takes_tasks() {
+    loom::model(|| {
+        let shared = scheduler(0);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let count = Count(drops.clone());
+        drop(shared.spawn(async move {
+            let _count = count;
+            std::future::pending::<()>().await;
+        }));
+        let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+        let guest = thread::spawn({
+            let (shared, state) = (shared.clone(), state.clone());
+            move || {
+                guest::block_on(
+                    &shared,
+                    poll_fn(|cx| {
+                        *state.1.lock().unwrap() = Some(cx.waker().clone());
+                        if state.0.load(SeqCst) == 1 { Poll::Ready(()) } else { Poll::Pending }
+                    }),
+                );
+            }
+        });
+        shared.begin_shutdown();
+        shared.shut_down_current_thread(None);
+        assert_eq!(drops.load(Relaxed), 1);
+        state.0.store(1, SeqCst);
+        let waker = state.1.lock().unwrap().take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        guest.join().unwrap();
+        assert_eq!(shared.alive_tasks(), 0);
+    });
+}
+
+/// A thread wakes a task of a current-thread runtime while another one shuts it down and does not wait:
+/// one of them drops the task.
+#[test]
+fn shutdown_in_a_hurry_against_a_wake() {
+    loom::model(|| {
+        let shared = scheduler(0);
+        let drops = Arc::new(AtomicUsize::new(0));
+        let waker = Arc::new(Mutex::new(None::<Waker>));
+        guest::block_on(&shared, async {
+            let (count, theirs) = (Count(drops.clone()), waker.clone());
+            let mut task = crate::spawn(poll_fn(move |cx| {
+                let _count = &count;
+                *theirs.lock().unwrap() = Some(cx.waker().clone());
+                Poll::<()>::Pending
+            }));
+            // It is idle when this is polled again.
+            let mut polls = 0;
+            poll_fn(|cx| {
+                polls += 1;
+                assert!(std::pin::Pin::new(&mut task).poll(cx).is_pending());
+                if polls == 1 {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Ready(())
+            })
+            .await;
+        });
+        let waker = waker.lock().unwrap().take().unwrap();
+        let outside = thread::spawn(move || waker.wake());
+        shared.begin_shutdown();
+        shared.shut_down_current_thread(Some(volt_sync::internal::primitive::now()));
+        outside.join().unwrap();
+        assert_eq!(shared.alive_tasks(), 0);
         assert_eq!(drops.load(Relaxed), 1);
     });
 }
