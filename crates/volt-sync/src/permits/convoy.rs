@@ -28,7 +28,7 @@
 //! * A turn for everybody who would queue: a holder on another thread, or one that sleeps, is not done
 //!   sooner for it.
 //! * Four turns for each attempt, and eight in vain, whatever the queue: a crowd of 64 never got out of
-//!   it, and each operation took 75 ns instead of 35.
+//!   it, and each operation took 75 ns instead of 30.
 //! * Many turns for each attempt, whoever serves the queue: four tasks on two threads then stay on both.
 //! * A smaller budget after a turn that paid: the waits of a crowd are no shorter for it.
 //! * The same without a budget: whoever polls by hand would find that the first poll takes no place in
