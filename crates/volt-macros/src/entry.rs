@@ -32,22 +32,21 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream, kind: Kind) -> Tok
 
 fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<TokenStream> {
     let mut function: ItemFn = syn::parse2(item)?;
+    let mut error = None;
     if function.sig.asyncness.take().is_none() {
         let message = "the `async` keyword is missing from the function";
-        return Err(Error::new_spanned(function.sig.fn_token, message));
+        // It goes on as if it was there, for each `.await` in the body.
+        error = Some(Error::new_spanned(function.sig.fn_token, message).to_compile_error());
     }
     if !function.sig.inputs.is_empty() && (kind == Kind::Test || function.sig.ident == "main") {
         let message = "a function without callers cannot take arguments";
-        let error = Error::new_spanned(&function.sig.inputs, message).to_compile_error();
-        function.sig.inputs.clear();
-        // Its arguments are missing in there.
-        *function.block = syn::parse2(quote! {{ loop {} }})?;
-        return Ok(quote! { #error #function });
+        let arguments = Error::new_spanned(&function.sig.inputs, message).to_compile_error();
+        // The body uses them, and what is returned may borrow from them.
+        let name = &function.sig.ident;
+        return Ok(quote! { #error #arguments fn #name() {} });
     }
-    let (options, error) = match Options::parse(options, kind) {
-        Ok(options) => (options, None),
-        Err(error) => (Options::of(kind), Some(error.to_compile_error())),
-    };
+    let (options, mistakes) = Options::parse(options, kind);
+    let mistakes = mistakes.map(Error::into_compile_error);
     let runtime = &options.runtime;
     let builder = builder(&options);
     // Named, so that `?` in the body knows the error's type.
@@ -62,7 +61,7 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         #runtime::macro_support::block_on::<#output, _>(#builder, body)
     }})?;
     let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
-    Ok(quote! { #error #test #function })
+    Ok(quote! { #error #mistakes #test #function })
 }
 
 fn builder(options: &Options) -> TokenStream {
@@ -140,5 +139,37 @@ mod tests {
             // That would be one more mistake.
             assert!(!text.contains("async fn main"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_mistake_makes_no_other_one() {
+        // An `.await` is in an `async` block.
+        let text = expanded(quote! {}, quote! { fn main() { f().await } }, Kind::Main);
+        assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+        assert!(text.contains("async move { f () . await }"), "{text}");
+        // Nothing borrows from arguments that are not there.
+        let item = quote! { async fn t<'a>(x: &'a str) -> &'a str { x } };
+        let text = expanded(quote! {}, item, Kind::Test);
+        assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+        assert!(text.ends_with("fn t () { }"), "{text}");
+        // The crate is found under its other name, before a mistake and after it.
+        for options in [
+            quote! { crate = "other", flavor = "x", worker_threads = 2 },
+            quote! { flavor = "x", worker_threads = 2, crate = "other" },
+        ] {
+            let text = expanded(options, quote! { async fn t() {} }, Kind::Test);
+            assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+            assert!(text.contains("other :: macro_support"), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        let options = quote! { flavour = "x", worker_threads = 0 };
+        let text = expanded(options, quote! { fn main(x: u8) {} }, Kind::Main);
+        assert_eq!(text.matches("compile_error").count(), 2, "{text}");
+        let options = quote! { flavour = "x", worker_threads = 0 };
+        let text = expanded(options, quote! { fn main() {} }, Kind::Main);
+        assert_eq!(text.matches("compile_error").count(), 3, "{text}");
     }
 }

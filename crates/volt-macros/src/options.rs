@@ -1,6 +1,6 @@
 //! The options in the attribute's parentheses.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprLit, Lit, Meta, MetaNameValue, Path, Result, Token};
@@ -33,46 +33,61 @@ impl Options {
         }
     }
 
-    /// Reads `flavor = "...", worker_threads = 4, ...`.
-    pub(crate) fn parse(tokens: proc_macro2::TokenStream, kind: Kind) -> Result<Self> {
+    /// Reads `flavor = "...", worker_threads = 4, ...`. With mistakes, what is not concerned holds.
+    pub(crate) fn parse(tokens: TokenStream, kind: Kind) -> (Self, Option<Error>) {
+        let mut options = Self::of(kind);
+        let mistakes = options.read(tokens).err();
+        (options, mistakes)
+    }
+
+    fn read(&mut self, tokens: TokenStream) -> Result<()> {
         let list = Punctuated::<Meta, Token![,]>::parse_terminated.parse2(tokens)?;
-        let (mut flavor, mut workers, mut paused, mut runtime) = (None, None, None, None);
+        let mut given = Vec::new();
+        let mut mistakes: Option<Error> = None;
         for meta in list {
-            let Meta::NameValue(MetaNameValue { path, value, .. }) = &meta else {
-                return Err(Error::new_spanned(meta, "expected `name = value`"));
-            };
-            let name = path.get_ident().map(ToString::to_string).unwrap_or_default();
-            let twice = match name.as_str() {
-                "flavor" => flavor.replace((parse_flavor(value)?, value.clone())).is_some(),
-                "worker_threads" => workers.replace((parse_number(value)?, path.clone())).is_some(),
-                "start_paused" => paused.replace((parse_bool(value)?, path.clone())).is_some(),
-                "crate" => runtime.replace(parse_path(value)?).is_some(),
-                _ => {
-                    let known = "`flavor`, `worker_threads`, `start_paused`, `crate`";
-                    let message = format!("unknown option `{name}`; there are {known}");
-                    return Err(Error::new_spanned(path, message));
+            if let Err(error) = self.read_one(meta, &mut given) {
+                match &mut mistakes {
+                    Some(mistakes) => mistakes.combine(error),
+                    None => mistakes = Some(error),
                 }
-            };
-            if twice {
-                return Err(Error::new_spanned(path, format!("`{name}` is given twice")));
             }
         }
-        let default = Self::of(kind);
-        let flavor = flavor.map_or(default.flavor, |(flavor, _)| flavor);
-        if let (Flavor::CurrentThread, Some((_, path))) = (flavor, &workers) {
+        if let Some(mistakes) = mistakes {
+            return Err(mistakes);
+        }
+        let path = |name: &str| given.iter().find(|path| path.is_ident(name));
+        if let (Flavor::CurrentThread, Some(path)) = (self.flavor, path("worker_threads")) {
             let message = "`worker_threads` needs `flavor = \"multi_thread\"`";
             return Err(Error::new_spanned(path, message));
         }
-        if let (Flavor::MultiThread, Some((true, path))) = (flavor, &paused) {
+        if let (Flavor::MultiThread, Some(true)) = (self.flavor, self.start_paused) {
             let message = "`start_paused` needs `flavor = \"current_thread\"`";
-            return Err(Error::new_spanned(path, message));
+            return Err(Error::new_spanned(path("start_paused"), message));
         }
-        Ok(Self {
-            flavor,
-            worker_threads: workers.map(|(number, _)| number),
-            start_paused: paused.map(|(paused, _)| paused),
-            runtime: runtime.unwrap_or(default.runtime),
-        })
+        Ok(())
+    }
+
+    fn read_one(&mut self, meta: Meta, given: &mut Vec<Path>) -> Result<()> {
+        let Meta::NameValue(MetaNameValue { path, value, .. }) = &meta else {
+            return Err(Error::new_spanned(meta, "expected `name = value`"));
+        };
+        let name = path.get_ident().map(ToString::to_string).unwrap_or_default();
+        match name.as_str() {
+            "flavor" => self.flavor = parse_flavor(value)?,
+            "worker_threads" => self.worker_threads = Some(parse_number(value)?),
+            "start_paused" => self.start_paused = Some(parse_bool(value)?),
+            "crate" => self.runtime = parse_path(value)?,
+            _ => {
+                let known = "`flavor`, `worker_threads`, `start_paused`, `crate`";
+                let message = format!("unknown option `{name}`; there are {known}");
+                return Err(Error::new_spanned(path, message));
+            }
+        }
+        if given.iter().any(|other| other.is_ident(&name)) {
+            return Err(Error::new_spanned(path, format!("`{name}` is given twice")));
+        }
+        given.push(path.clone());
+        Ok(())
     }
 }
 
