@@ -28,14 +28,27 @@ impl Worker<'_> {
             self.lifo_left.set(run);
         }
         if tick.long_ns.is_some() && self.overtook.replace(false) {
-            while let Some(task) = self.slot.batch.pop() {
-                self.push(task);
-            }
+            self.send_batch_back();
         }
         if tick.look {
             self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);
             self.look_at_driver();
             self.overtakes.set(false);
+        }
+    }
+
+    /// Sends the rest of the batch behind the ring. Nobody can see a task on its way there: whoever has
+    /// looked meanwhile, and sleeps now, is woken.
+    pub(super) fn send_batch_back(&self) {
+        let mut any = false;
+        while let Some(task) = self.slot.batch.pop() {
+            self.push(task);
+            any = true;
+        }
+        // Killed by `runtime::scheduler::worker::model::a_batch_that_goes_back_against_parking`.
+        #[cfg(not(volt_mutant = "batch_goes_back"))]
+        if any {
+            self.shared.notify();
         }
     }
 

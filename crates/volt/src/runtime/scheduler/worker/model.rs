@@ -4,10 +4,11 @@ use std::future::{Future, poll_fn};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Poll, Waker};
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, thread};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, fence, thread};
 
 use crate::runtime::be_worker;
 use crate::runtime::config::Config;
+use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
@@ -192,6 +193,33 @@ fn join_helping() {
             guest::block_on_helping(inner).unwrap() + 1
         });
         assert_eq!(volt_sync::internal::block_on(task).unwrap(), 2);
+        stop(&shared, threads);
+    });
+}
+
+/// The thread in `block_on` computes after it has sent its batch behind its ring, and so leaves that
+/// to the worker, which parks meanwhile.
+#[test]
+fn a_batch_that_goes_back_against_parking() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        guest::block_on(&shared, async {
+            let task = crate::spawn(async {});
+            context::current_member(|member| {
+                let member = member.unwrap();
+                if let Some(task) = member.slot.lifo.take() {
+                    // SAFETY: this member owns the ring, and there is room.
+                    unsafe { member.slot.batch.push_quiet(task) };
+                    fence(SeqCst);
+                    member.shared.notify();
+                }
+                member.send_batch_back();
+            });
+            volt_sync::internal::block_on(task).unwrap();
+        });
         stop(&shared, threads);
     });
 }
