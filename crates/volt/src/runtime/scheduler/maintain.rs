@@ -22,7 +22,9 @@ impl Worker<'_> {
     /// Between two ticks.
     #[cold]
     pub(super) fn maintain(&self) {
-        let tick = self.pace.tick(self.now_ns());
+        // Each of those that overtook is a tick of its own after a long one: it may be long as well.
+        let queued = if self.overtook.get() { 0 } else { self.slot.batch.len() };
+        let tick = self.pace.tick(self.now_ns(), queued);
         let waited = self.waited.get();
         if let Some(run) = tick.lifo_run(waited) {
             self.lifo_left.set(run);

@@ -21,7 +21,9 @@
 //! that have not slept since: these are noticed after up to [`BUDGET`] polls, once.
 //! And a tick that has some of a flood from outside does not tell that the own polls became longer. So it
 //! does not make the next tick longer either: if each one has some of it, the injector has its turn in
-//! each, and if one has not, the mean follows.
+//! each, and if one has not, the mean follows. But while a batch lasts, ticks are as long as those of
+//! nothing else have shown (a flood alone would have the clock read at each poll, for ever after a long
+//! one).
 //!
 //! Rejected: a fixed number of polls (128 polls of 5 ms are 640 ms in which no socket is looked at);
 //! the clock at each poll (more than many polls take); a thread that only looks after the driver (it
@@ -66,6 +68,8 @@ pub(super) struct Pace {
     poll_ns: Cell<f32>,
     /// Polls of this tick that were of a batch from the injector.
     fetched: Cell<u32>,
+    /// Polls that a tick should have in which all are of a batch.
+    fetched_size: Cell<u32>,
     /// Polls between two turns of the injector: at most, and at least if it was emptied.
     interval: Cell<u32>,
     gap: Cell<u32>,
@@ -121,6 +125,7 @@ impl Pace {
             since_look: Cell::new(0),
             poll_ns: Cell::new(0.0),
             fetched: Cell::new(0),
+            fetched_size: Cell::new(first),
             interval: Cell::new(interval),
             gap: Cell::new(1),
             until_injector: Cell::new(interval),
@@ -156,19 +161,22 @@ impl Pace {
             self.since_look.set(self.since_look.get().saturating_add(self.tick.get()));
         }
         self.size.set(self.size.get().min(FIRST));
-        self.begin();
+        self.fetched_size.set(self.fetched_size.get().min(FIRST));
+        self.begin(0);
     }
 
-    fn begin(&self) {
+    /// `queued` tasks of a batch are next.
+    fn begin(&self, queued: usize) {
         let until_look = self.max.saturating_sub(self.since_look.get());
-        let tick = self.size.get().min(until_look).max(1);
+        let of_batch = u32::try_from(queued).unwrap_or(u32::MAX).min(self.fetched_size.get());
+        let tick = self.size.get().max(of_batch).min(until_look).max(1);
         self.tick.set(tick);
         self.left.set(tick);
         self.fetched.set(0);
     }
 
-    /// A tick is over at the time `now`; the next one begins.
-    pub(super) fn tick(&self, now: u64) -> Tick {
+    /// A tick is over at the time `now`; the next one begins, with `queued` tasks of a batch.
+    pub(super) fn tick(&self, now: u64, queued: usize) -> Tick {
         let polls = self.tick.get().max(1);
         let start = self.start_ns.replace(now);
         let took = if start == 0 { 0 } else { now.saturating_sub(start) };
@@ -181,10 +189,15 @@ impl Pace {
         }
         // As many as fit: none, if `took` is more than all of them may take.
         let fit = (u64::from(polls) * LOOK_NS).checked_div(took).unwrap_or(u64::MAX);
+        let fit = u32::try_from(fit).unwrap_or(u32::MAX);
         // What was fetched says nothing of the own ones, which may be all of the next tick.
-        let growth = if own == polls { 2 } else { 1 };
-        let limit = self.size.get().saturating_mul(growth).min(self.max);
-        self.size.set(u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limit));
+        let follow = |size: &Cell<u32>, growth| {
+            size.set(fit.clamp(1, size.get().saturating_mul(growth).min(self.max)));
+        };
+        follow(&self.size, if own == polls { 2 } else { 1 });
+        if own != polls {
+            follow(&self.fetched_size, if own == 0 { 2 } else { 1 });
+        }
 
         if self.looked_ns.get() == 0 {
             self.looked_ns.set(now);
@@ -196,7 +209,7 @@ impl Pace {
             self.since_look.set(0);
             self.looked_ns.set(now);
         }
-        self.begin();
+        self.begin(queued);
         Tick { look, long_ns: (took / u64::from(polls) >= LOOK_NS).then_some(took) }
     }
 

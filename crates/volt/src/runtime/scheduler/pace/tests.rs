@@ -18,21 +18,23 @@ impl Member {
 
     /// Polls `polls` times; the longest time between two looks at the driver.
     fn poll(&mut self, polls: u32, each_ns: u64) -> u64 {
-        let longest = (0..polls).map(|_| self.poll_one(each_ns, false)).max();
+        let longest = (0..polls).map(|_| self.poll_one(each_ns, false, 0)).max();
         longest.unwrap_or(0).max(self.now - self.looked)
     }
 
     /// Polls `polls` tasks of a batch from the injector.
     fn poll_fetched(&mut self, polls: u32, each_ns: u64) {
-        (0..polls).for_each(|_| _ = self.poll_one(each_ns, true));
+        // The first one is run as it is fetched.
+        let queued = |poll| if poll == 0 { 0 } else { polls - poll };
+        (0..polls).for_each(|poll| _ = self.poll_one(each_ns, true, queued(poll) as usize));
     }
 
     /// The time since the last look, if there was one now.
-    fn poll_one(&mut self, each_ns: u64, fetched: bool) -> u64 {
+    fn poll_one(&mut self, each_ns: u64, fetched: bool, queued: usize) -> u64 {
         let mut since = 0;
         if self.pace.is_over() {
             self.clock_reads += 1;
-            if self.pace.tick(self.now).look {
+            if self.pace.tick(self.now, queued).look {
                 since = self.now - self.looked;
                 self.looked = self.now;
             }
@@ -64,13 +66,13 @@ fn a_poll_that_was_seen_to_be_long_is_followed_by_a_look() {
     member.now += 5 * MS;
     member.pace.hurry();
     assert!(member.pace.is_over());
-    let tick = member.pace.tick(member.now);
+    let tick = member.pace.tick(member.now, 0);
     assert!(tick.look);
     assert_eq!(tick.long_ns, None, "other polls were part of that tick");
     member.pace.count();
     member.now += 5 * MS;
     assert!(member.pace.is_over(), "ticks are short from now on");
-    assert_eq!(member.pace.tick(member.now).long_ns, Some(5 * MS));
+    assert_eq!(member.pace.tick(member.now, 0).long_ns, Some(5 * MS));
 }
 
 #[test]
@@ -222,6 +224,21 @@ fn polls_that_become_longer_beside_a_flood_hold_the_injector_up_once() {
             let longest = longest_between_batches(&mut member, 10_000, round, own_ns, fetched);
             assert!(longest <= 2 * LOOK_NS + own_ns, "{round} {fetched:?} {own_ns}: {longest}");
         }
+    }
+}
+
+/// It has no polls of its own from which ticks become longer again.
+#[test]
+fn a_flood_after_a_long_poll_does_not_have_the_clock_read_each_time() {
+    let mut member = Member::new();
+    for _ in 0..3 {
+        member.poll(10, 5 * MS);
+        member.clock_reads = 0;
+        (0..4_000).for_each(|_| member.poll_fetched(32, 200));
+        // As the batch is fetched, when it is over, and for a look at the driver.
+        let most = 2 * 4_000 + 4_000 * 32 / BUDGET + 5;
+        assert!(member.clock_reads <= most, "{}", member.clock_reads);
+        member.pace.woke(member.now, true);
     }
 }
 
