@@ -22,6 +22,11 @@ crate::const_thread_local! {
     static HANDED_OVER: Cell<usize> = Cell::new(0);
 }
 
+crate::const_thread_local! {
+    /// What [`allow_turns`] said last.
+    static TURNS: Cell<bool> = Cell::new(false);
+}
+
 /// `Pending`, with a wake-up on its way, if the running task has used up its budget.
 ///
 /// ```
@@ -71,6 +76,27 @@ pub fn has_budget_remaining() -> bool {
 #[inline]
 pub(crate) fn is_limited() -> bool {
     BUDGET.with(|budget| budget.get() != UNCONSTRAINED)
+}
+
+/// For the thread of a runtime: whether a task that wakes itself is soon polled again, because the others
+/// take about a microsecond each. Then a task that has a budget, and would have to wait for a channel, gives
+/// the others a few turns first: in a crowd on one thread that saves a place in a queue and a wake-up
+/// for each message. Not allowed until then.
+///
+/// ```
+/// // What a runtime does now and then, in each of its threads.
+/// let average_poll = std::time::Duration::from_nanos(300);
+/// volt_sync::coop::allow_turns(average_poll < std::time::Duration::from_micros(2));
+/// ```
+#[inline]
+pub fn allow_turns(allow: bool) {
+    TURNS.with(|turns| turns.set(allow));
+}
+
+/// True if the task that is polled may give others turns.
+#[inline]
+pub(crate) fn may_give_turns() -> bool {
+    is_limited() && TURNS.with(Cell::get)
 }
 
 /// Permits at this address were handed over in this poll.

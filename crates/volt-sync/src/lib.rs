@@ -87,6 +87,7 @@ mod semaphore;
 mod set_once;
 #[cfg(test)]
 mod test;
+mod turns;
 mod wait_set;
 mod waiter;
 mod waiter_slot;

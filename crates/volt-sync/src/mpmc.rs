@@ -18,7 +18,9 @@
 //! Messages are received in the order in which they were sent. Waiting senders get free places in
 //! the order in which they began to wait, and nobody overtakes them. Waiting receivers are woken in
 //! the order in which they began to wait; a receiver that comes between a wake-up and its effect
-//! may take the message, and the one that was woken waits on at the front.
+//! may take the message, and the one that was woken waits on at the front. On a runtime that allows it
+//! ([`allow_turns`](crate::coop::allow_turns)), a task that would have to wait gives others up to sixteen
+//! turns before it begins to: others may be faster until then.
 //!
 //! # Cancel safety
 //! A future of this module may be dropped at any time. `recv`: nothing is lost. `send`: if it did

@@ -223,3 +223,5 @@ mod send;
 
 #[cfg(all(test, volt_loom))]
 mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -16,6 +16,7 @@
 //! | NOTIFIED | `Queue::pop`, or itself to come back     | no     | tries, re-enqueues at the front; passes the notification on when dropped |
 //! | CLOSED   | `Queue::pop` by `close`                  | no     | reports the closed channel         |
 //! | DONE     | the future's completion                  | no     | panics when polled again           |
+//! | YIELDED  | `Waiter::give_turn`                      | no     | as IDLE                            |
 //!
 //! Invariants:
 //! 1. A waiter is linked if and only if it is WAITING, and then holds a waker; both are changed
@@ -36,14 +37,16 @@
 use std::marker::PhantomPinned;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use super::lock::SpinLock;
+use crate::coop;
 use crate::first_panic::FirstPanic;
 use crate::linked_list::{Link, LinkedList, Pointers};
 use crate::primitive::{AtomicU8, UnsafeCell};
+use crate::turns::{self, Lesson};
 use crate::wake_list::WakeList;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +57,18 @@ pub(crate) enum State {
     Notified,
     Closed,
     Done,
+    /// It has given others a turn; in memory, that and each greater number is how many.
+    Yielded,
 }
 
 const IDLE: u8 = State::Idle as u8;
 const WAITING: u8 = State::Waiting as u8;
 const NOTIFIED: u8 = State::Notified as u8;
 const CLOSED: u8 = State::Closed as u8;
+const DONE: u8 = State::Done as u8;
+
+/// So many turns a future gives at most before it queues.
+pub(crate) const TURNS: u8 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -105,7 +114,7 @@ impl std::panic::UnwindSafe for Waiter {}
 impl std::panic::RefUnwindSafe for Waiter {}
 
 fn key_of(waker: &Waker) -> (usize, usize) {
-    (waker.data().addr(), std::ptr::from_ref(waker.vtable()).addr())
+    (waker.data().addr(), ptr::from_ref(waker.vtable()).addr())
 }
 
 impl Waiter {
@@ -130,7 +139,8 @@ impl Waiter {
             WAITING => State::Waiting,
             NOTIFIED => State::Notified,
             CLOSED => State::Closed,
-            _ => State::Done,
+            DONE => State::Done,
+            _ => State::Yielded,
         }
     }
 
@@ -145,6 +155,35 @@ impl Waiter {
         debug_assert!(self.state() != State::Waiting && state != State::Waiting);
         // ORD relaxed: not linked, so only the owner looks at it.
         self.state.store(state as u8, Relaxed);
+    }
+
+    /// Wakes the task, so that it comes back after others had a turn, if that may help, by
+    /// what the thread has learnt of this channel. Otherwise, or after some of them, false: it is to queue.
+    pub(crate) fn give_turn<C>(&self, channel: &C, cx: &mut Context<'_>) -> bool {
+        // ORD relaxed: not linked, so only the owner looks at it.
+        let given = match self.state.load(Relaxed) {
+            IDLE => 0,
+            // One that was notified keeps its place at the front.
+            WAITING..=DONE => return false,
+            yielded => yielded - DONE,
+        };
+        let gives = given < TURNS && coop::may_give_turns();
+        if !gives || !turns::with_lesson(ptr::from_ref(channel).addr(), Lesson::give) {
+            return false;
+        }
+        // ORD relaxed: as above.
+        self.state.store(DONE + given + 1, Relaxed);
+        // User code, which may panic: the next poll then is as after a turn.
+        cx.waker().wake_by_ref();
+        true
+    }
+
+    /// The operation succeeds without a place in the queue: if turns were given, they paid.
+    #[inline]
+    pub(crate) fn turns_paid<C>(&self, channel: &C) {
+        if self.state() == State::Yielded {
+            turns::with_lesson(ptr::from_ref(channel).addr(), Lesson::paid);
+        }
     }
 
     /// True if a future with this waiter must be cancelled when it is dropped.

@@ -11,6 +11,7 @@ use crate::block_on::block_on;
 use crate::coop;
 use crate::primitive::{Arc, thread};
 use crate::test::{Wakes, poll_once, ready};
+use crate::turns;
 
 type Waiting<'a> = Pin<Box<AcquirePermits<'a>>>;
 
@@ -50,7 +51,7 @@ fn grants_come_in_the_order_of_the_queue() {
 /// Waiters that have just been handed the permits of a task that wants them again, and that task's
 /// future after its first poll, which gave them a turn.
 fn give_turn<'a>(permits: &'a Permits, wakes: &Wakes) -> (Waiting<'a>, Waiting<'a>) {
-    convoy::forget();
+    turns::forget();
     let oldest = queue(permits, 1);
     let before = wakes.count();
     let mut again = Box::pin(permits.acquire(1));
@@ -112,10 +113,10 @@ fn whoever_gave_its_turns_queues_next_and_passes_nobody() {
 /// A crowd: the queue becomes shorter from turn to turn.
 #[test]
 fn turns_go_on_while_this_thread_hands_over_up_to_a_limit() {
-    for (known, expected) in [(8, 8), (convoy::MOST, usize::from(convoy::EACH))] {
+    for (known, expected) in [(8, 8), (turns::MOST, usize::from(convoy::EACH))] {
         let (permits, wakes) = (Permits::new(0), Wakes::new());
         let (mut holder, mut again) = give_turn(&permits, &wakes);
-        convoy::know_a_crowd_of(known);
+        turns::know_a_crowd_of(known);
         let crowd: Vec<_> = (0..200).map(|_| queue(&permits, 1)).collect();
         let mut turns = 0;
         for next in crowd {
@@ -153,7 +154,7 @@ fn whoever_gave_a_turn_can_be_dropped_or_find_the_permits_closed() {
 fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
     let (permits, bad) = (Permits::new(0), Wakes::panicking());
     let oldest = queue(&permits, 1);
-    convoy::forget();
+    turns::forget();
     let mut again = Box::pin(permits.acquire(1));
     coop::with_budget(Some(9), || {
         permits.release(1);
@@ -167,7 +168,7 @@ fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
 #[test]
 fn no_turn_is_given_without_a_budget_or_for_what_was_not_handed_over_last_in_this_poll() {
     let (permits, others, wakes) = (Permits::new(0), Permits::new(0), Wakes::new());
-    convoy::forget();
+    turns::forget();
     let queues = |permits: &Permits| {
         let before = wakes.count();
         let mut waiter = Box::pin(permits.acquire(1));
@@ -196,7 +197,7 @@ fn no_turn_is_given_without_a_budget_or_for_what_was_not_handed_over_last_in_thi
 #[test]
 fn polls_inside_a_poll_leave_what_it_has_handed_over() {
     let (permits, wakes) = (Permits::new(0), Wakes::new());
-    convoy::forget();
+    turns::forget();
     let oldest = queue(&permits, 1);
     let mut again = Box::pin(permits.acquire(1));
     coop::with_budget(Some(9), || {
@@ -212,7 +213,7 @@ fn polls_inside_a_poll_leave_what_it_has_handed_over() {
 #[test]
 fn turns_that_are_always_in_vain_become_rare() {
     let (permits, wakes) = (Permits::new(0), Wakes::new());
-    convoy::forget();
+    turns::forget();
     let rounds = 400_000;
     let mut holder = queue(&permits, 1);
     for _ in 0..rounds {

@@ -55,10 +55,12 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ()>> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Waiting
-            && waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker())
-        {
-            return Poll::Pending;
+        match waiter.polled() {
+            State::Yielded => return self.poll_recv_slow(waiter, cx),
+            State::Waiting if waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker()) => {
+                return Poll::Pending;
+            }
+            _ => {}
         }
         let Some(full) = self.ring.claim_head_once() else {
             return self.poll_recv_slow(waiter, cx);
@@ -81,6 +83,7 @@ impl<T> Bounded<T> {
             match self.ring.claim_head() {
                 Ok(full) => {
                     let value = full.take();
+                    waiter.turns_paid(self);
                     waiter.set_state(State::Done);
                     self.freed();
                     coop::made_progress();
@@ -99,6 +102,9 @@ impl<T> Bounded<T> {
                     return Poll::Pending;
                 }
                 Err(Nothing::Empty) => {
+                    if waiter.give_turn(self, cx) {
+                        return Poll::Pending;
+                    }
                     if self.enqueue_receiver(waiter.as_mut(), cx.waker()) {
                         return Poll::Pending;
                     }

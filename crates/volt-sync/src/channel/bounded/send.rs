@@ -82,13 +82,17 @@ impl<T> Bounded<T> {
         mut waiter: Pin<&mut Waiter>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
-        if waiter.state() == State::Idle {
+        if matches!(waiter.state(), State::Idle | State::Yielded) {
             match self.ring.claim_tail() {
-                Ok(free) => return self.sent(free, value, waiter),
+                Ok(free) => {
+                    waiter.turns_paid(self);
+                    return self.sent(free, value, waiter);
+                }
                 Err(Refused::Closed) => {
                     waiter.set_state(State::Done);
                     return Poll::Ready(Err(()));
                 }
+                Err(_) if waiter.give_turn(self, cx) => return Poll::Pending,
                 Err(_) => {}
             }
         }
@@ -128,8 +132,16 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Idle && self.try_reserve(waiter.need()).is_ok() {
-            waiter.set_state(State::Notified);
+        if matches!(waiter.polled(), State::Idle | State::Yielded) {
+            match self.try_reserve(waiter.need()) {
+                Ok(()) => {
+                    waiter.turns_paid(self);
+                    waiter.set_state(State::Notified);
+                }
+                Err(Refused::Closed) => {}
+                Err(_) if waiter.give_turn(self, cx) => return Poll::Pending,
+                Err(_) => {}
+            }
         }
         let outcome = ready!(self.poll_enqueued(waiter.as_mut(), cx));
         waiter.set_state(State::Done);
@@ -153,12 +165,13 @@ impl<T> Bounded<T> {
                         return Poll::Pending;
                     }
                 }
-                State::Idle | State::Done => match self.enqueue_sender(waiter.as_mut(), cx.waker())
-                {
-                    Ok(()) => {}
-                    Err(Refused::Closed) => waiter.set_state(State::Closed),
-                    Err(_) => return Poll::Pending,
-                },
+                State::Idle | State::Yielded | State::Done => {
+                    match self.enqueue_sender(waiter.as_mut(), cx.waker()) {
+                        Ok(()) => {}
+                        Err(Refused::Closed) => waiter.set_state(State::Closed),
+                        Err(_) => return Poll::Pending,
+                    }
+                }
             }
         }
     }

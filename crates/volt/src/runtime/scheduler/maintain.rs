@@ -25,6 +25,7 @@ impl Worker<'_> {
         // Each of those that overtook is a tick of its own after a long one: it may be long as well.
         let queued = if self.overtook.get() { 0 } else { self.slot.batch.len() };
         let tick = self.pace.tick(self.now_ns(), queued);
+        volt_sync::coop::allow_turns(self.pace.polls_are_short());
         let waited = self.waited.get();
         if let Some(run) = tick.lifo_run(waited) {
             self.lifo_left.set(run);

@@ -42,6 +42,8 @@ const FIRST: u32 = if cfg!(volt_loom) { 4 } else { 8 };
 pub(super) const LOOK_NS: u64 = 250_000;
 /// The time before it looks at an injector again that it has emptied: about that of a wake-up.
 const TURN_NS: f32 = 10_000.0;
+/// Polls of less are short: who has something to wait for may let the others have theirs first.
+const SHORT_NS: f32 = 2_000.0;
 const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
@@ -229,6 +231,11 @@ impl Pace {
             self.gap.set(polls(TURN_NS));
             self.until_injector.set(self.until_injector.get().min(interval));
         }
+    }
+
+    /// True if a task that wakes itself is soon polled again.
+    pub(super) fn polls_are_short(&self) -> bool {
+        (1.0..SHORT_NS).contains(&self.poll_ns.get())
     }
 
     /// What a poll of the member's own took lately; 0 if that is not known.
