@@ -37,10 +37,12 @@
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::Instant;
 
-use volt_sync::internal::primitive::AtomicU64;
+use volt_sync::internal::primitive::{self, Arc, AtomicU64};
 
 use super::shared::Shared;
+use super::threads::wait_briefly;
 use super::worker::Worker;
 use crate::runtime::context;
 use crate::task::Notified;
@@ -182,6 +184,56 @@ impl Shared {
     /// How many tasks have ever been spawned.
     pub(crate) fn spawned_tasks(&self) -> u64 {
         self.tallies().map(Tally::spawned).fold(0, u64::wrapping_add)
+    }
+
+    /// Drops tasks until none is left; the driver last. Gives up at the deadline, and if `replaced`.
+    pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
+        let mut attempt = 0;
+        while self.has_tasks() {
+            // Somebody is about to hand a task over, or runs one (a guest's last poll).
+            self.drain();
+            if replaced() {
+                return;
+            }
+            if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
+                self.injector.between_pushes(|| {
+                    // ORD relaxed: under the lock. Who pushes has pushed before this, or sees it.
+                    self.abandoned.store(true, Relaxed);
+                    // ORD relaxed: under the lock. Who ends the last task looks later, or the look below
+                    // finds none.
+                    if !self.holds_itself.swap(true, Relaxed) {
+                        std::mem::forget(self.to_arc());
+                    }
+                });
+                self.drain();
+                if self.has_tasks() {
+                    return;
+                }
+            }
+            wait_briefly(attempt);
+            attempt += 1;
+        }
+        if let Some(slow) = &self.slow {
+            slow.clear();
+        }
+        self.driver_handle.shutdown();
+        // ORD relaxed: under the lock.
+        if self.injector.between_pushes(|| self.holds_itself.swap(false, Relaxed)) {
+            // SAFETY: the count that was kept above; the caller has another one.
+            drop(unsafe { Arc::from_raw(self.pointer().as_ptr()) });
+        }
+    }
+
+    /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop.
+    pub(super) fn drain(&self) {
+        self.owned.help_to_cancel(|| self.count_finished());
+        loop {
+            let task =
+                self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
+            let Some(task) = task else { return };
+            // SAFETY: taken from a queue, whose `Notified` it was.
+            drop(unsafe { Notified::from_raw(task) });
+        }
     }
 
     fn tallies(&self) -> impl Iterator<Item = &Tally> + Clone {

@@ -29,7 +29,7 @@ use super::park::{CLAIMED, Park, ROOT};
 use super::quick::{self, Quick};
 use super::registry;
 use super::ring::{Pushed, Ring};
-use super::threads::{Threads, wait_briefly};
+use super::threads::Threads;
 use crate::runtime::blocking::{self, Pool};
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -114,7 +114,7 @@ impl Slot {
     }
 
     /// Takes a task, from wherever. For shutdown.
-    fn pop_any(&self) -> Option<NonNull<Header>> {
+    pub(super) fn pop_any(&self) -> Option<NonNull<Header>> {
         self.lifo.take().or_else(|| self.ring.pop()).or_else(|| self.batch.pop())
     }
 }
@@ -149,7 +149,10 @@ pub(crate) struct Shared {
     /// No more tasks are accepted. Written under the injector's lock.
     pub(super) closed: AtomicBool,
     /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
-    abandoned: AtomicBool,
+    pub(super) abandoned: AtomicBool,
+    /// Since then, this holds a count of itself: who is about to queue a task may have none. Used under the
+    /// injector's lock.
+    pub(super) holds_itself: AtomicBool,
     /// Workers that have not ended.
     workers_left: AtomicUsize,
     pub(crate) threads: Arc<Threads>,
@@ -211,6 +214,7 @@ impl Shared {
             shutdown: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
+            holds_itself: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
             threads: Arc::new(Threads::new()),
             blocking,
@@ -235,7 +239,7 @@ impl Shared {
 
     /// This scheduler, as tasks know it.
     #[inline]
-    fn pointer(&self) -> NonNull<Self> {
+    pub(super) fn pointer(&self) -> NonNull<Self> {
         // ORD relaxed: written before the scheduler was shared.
         let me = self.me.load(Relaxed);
         debug_assert!(!me.is_null());
@@ -555,44 +559,6 @@ impl Shared {
     pub(super) fn last_worker_is_back(&self) {
         // ORD relaxed: nobody else is left to change it, and the hand-over orders the next change.
         self.workers_left.fetch_add(1, Relaxed);
-    }
-
-    /// Drops tasks until none is left; the driver last. Gives up at the deadline, and if `replaced`.
-    pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
-        let mut attempt = 0;
-        while self.has_tasks() {
-            // Somebody is about to hand a task over, or runs one (a guest's last poll).
-            self.drain();
-            if replaced() {
-                return;
-            }
-            if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
-                // ORD relaxed: under the lock. Who pushes has pushed before this, or sees it.
-                self.injector.between_pushes(|| self.abandoned.store(true, Relaxed));
-                self.drain();
-                if self.has_tasks() {
-                    return;
-                }
-            }
-            wait_briefly(attempt);
-            attempt += 1;
-        }
-        if let Some(slow) = &self.slow {
-            slow.clear();
-        }
-        self.driver_handle.shutdown();
-    }
-
-    /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop.
-    fn drain(&self) {
-        self.owned.help_to_cancel(|| self.count_finished());
-        loop {
-            let task =
-                self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
-            let Some(task) = task else { return };
-            // SAFETY: taken from a queue, whose `Notified` it was.
-            drop(unsafe { Notified::from_raw(task) });
-        }
     }
 
     pub(crate) fn injector_len(&self) -> usize {

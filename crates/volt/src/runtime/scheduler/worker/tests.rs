@@ -13,6 +13,7 @@ use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::idle::Roles;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
+use crate::task::{Notified, Schedule};
 use crate::time::Clock;
 
 /// What a fork pushes wakes the others, unless the ring will be empty before they are up: that is so
@@ -320,4 +321,25 @@ fn what_a_look_finds_after_a_long_poll_runs_before_the_ring() {
 #[test]
 fn long_polls_of_what_overtook_the_ring_take_turns_with_it() {
     assert_eq!(order_around_a_look(true), "01a23b");
+}
+
+/// A thread that wakes a task keeps nothing but the task: a shutdown that does not wait for it leaves it the
+/// scheduler.
+#[test]
+fn a_task_that_a_shutdown_did_not_wait_for_has_its_scheduler() {
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 0, driver, handle);
+    let drops = Arc::new(());
+    let theirs = drops.clone();
+    drop(shared.spawn(async move { drop(theirs) }));
+    // As of a thread between its wake-up's decision and the queue.
+    let task = shared.injector.pop().unwrap();
+    shared.begin_shutdown();
+    shared.shut_down_current_thread(Some(volt_sync::internal::primitive::now()));
+    assert_eq!(Arc::strong_count(&shared), 2);
+    // SAFETY: taken from a queue, whose `Notified` it was.
+    let task = unsafe { Notified::from_raw(task) };
+    // SAFETY: the scheduler is alive, and the task was not handed over.
+    unsafe { <Shared as Schedule>::schedule(std::ptr::NonNull::from(&*shared), task) };
+    assert_eq!((Arc::strong_count(&shared), Arc::strong_count(&drops)), (1, 1));
 }
