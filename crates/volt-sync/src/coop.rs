@@ -23,8 +23,17 @@ crate::const_thread_local! {
 }
 
 crate::const_thread_local! {
-    /// What [`allow_turns`] said last.
-    static TURNS: Cell<bool> = Cell::new(false);
+    /// What [`allow_turns`] said last, unless there are none at all.
+    static TURNS: Cell<Turns> = Cell::new(Turns::NotNow);
+}
+
+/// Whether tasks may give others turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turns {
+    NotNow,
+    Allowed,
+    /// Inside [`without_turns`].
+    Never,
 }
 
 /// `Pending`, with a wake-up on its way, if the running task has used up its budget.
@@ -90,13 +99,37 @@ pub(crate) fn is_limited() -> bool {
 /// ```
 #[inline]
 pub fn allow_turns(allow: bool) {
-    TURNS.with(|turns| turns.set(allow));
+    TURNS.with(|turns| {
+        if turns.get() != Turns::Never {
+            turns.set(if allow { Turns::Allowed } else { Turns::NotNow });
+        }
+    });
 }
 
-/// True if the task that is polled may give others turns.
+/// Runs `f`, in which nobody gives turns: what a thread has learnt of them depends on what it did before,
+/// and a simulation must not.
+#[doc(hidden)]
+pub fn without_turns<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Turns);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            TURNS.with(|turns| turns.set(self.0));
+        }
+    }
+    let _restore = Restore(TURNS.with(|turns| turns.replace(Turns::Never)));
+    f()
+}
+
+/// True if the task that is polled may give others turns, as it is soon polled again.
 #[inline]
 pub(crate) fn may_give_turns() -> bool {
-    is_limited() && TURNS.with(Cell::get)
+    is_limited() && TURNS.with(|turns| turns.get() == Turns::Allowed)
+}
+
+/// True if the task that is polled may give others turns, even if polls are long.
+#[inline]
+pub(crate) fn may_give_long_turns() -> bool {
+    is_limited() && TURNS.with(|turns| turns.get() != Turns::Never)
 }
 
 /// Permits at this address were handed over in this poll.

@@ -20,7 +20,8 @@
 //! the order in which they began to wait; a receiver that comes between a wake-up and its effect
 //! may take the message, and the one that was woken waits on at the front. On a runtime that allows it
 //! ([`allow_turns`](crate::coop::allow_turns)), a task that would have to wait gives others up to sixteen
-//! turns before it begins to: others may be faster until then.
+//! turns before it begins to: others may be faster until then. So of two sends that are pending at once,
+//! also in one task, either may be first: await one before the next if their order matters.
 //!
 //! # Cancel safety
 //! A future of this module may be dropped at any time. `recv`: nothing is lost. `send`: if it did

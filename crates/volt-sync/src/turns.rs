@@ -35,7 +35,7 @@ const SLOWER: u32 = 4;
 /// What is learnt is kept in so many places.
 const PLACES: usize = 8;
 
-/// What a thread has learnt of a lock, or of one side of a channel.
+/// What a thread has learnt of a lock, or of a channel.
 #[derive(Debug)]
 pub(crate) struct Lesson {
     /// Opportunities to let pass now.

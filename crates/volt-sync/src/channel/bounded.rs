@@ -17,7 +17,7 @@
 //! |-----------------------|------------------------------------|------------------------------|---------|
 //! | `receivers`           | before a receiver's last look      | when no receiver is queued   | senders, after they published |
 //! | `senders`             | before a sender's last look        | when no sender is queued     | receivers, after they claimed; whoever gives capacity back |
-//! | WAITERS, in the tail  | when the first sender is queued    | with `senders`               | newcomers: they queue as well |
+//! | WAITERS, in the tail  | when the first sender is queued    | with `senders`               | newcomers: they queue as well, after turns if they give any |
 //!
 //! Invariants:
 //! 1. The flags and queues change only under the lock; a queue is empty if its flag is not set.

@@ -72,13 +72,13 @@ pub(super) fn handed_over(permits: &Permits) {
 /// handed over.
 #[inline]
 pub(super) fn first_turn(permits: &Permits) -> Option<Turns> {
-    let gives = coop::is_limited() && coop::take_handed_over(address(permits));
+    let gives = coop::may_give_long_turns() && coop::take_handed_over(address(permits));
     if gives { with_lesson(permits, |lesson| give(lesson, 0)) } else { None }
 }
 
 /// The next one, after `turns` that were in vain.
 pub(super) fn another_turn(permits: &Permits, turns: Turns) -> Option<Turns> {
-    if turns.given >= EACH || !coop::is_limited() {
+    if turns.given >= EACH || !coop::may_give_long_turns() {
         return None;
     }
     with_lesson(permits, |lesson| {

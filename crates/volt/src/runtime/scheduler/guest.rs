@@ -236,6 +236,7 @@ impl Worker<'_> {
 
     /// A guest that runs stops being a member.
     fn leave(&self) {
+        volt_sync::coop::allow_turns(false);
         let any = self.give_up_tasks();
         self.end_search();
         let left_alone = self.shared.detach_guest(self.index);

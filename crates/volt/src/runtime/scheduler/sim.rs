@@ -244,6 +244,14 @@ impl Sim {
         F::Output: Send + 'static,
     {
         context::assert_may_block();
+        volt_sync::coop::without_turns(|| self.run_alone(future))
+    }
+
+    fn run_alone<F>(self, future: F) -> Result<F::Output, Failure>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let config = Config { seed: self.seed, planted_bug: self.planted_bug, ..Config::default() };
         let (driver, handle) =
             Driver::new(self.workers, Clock::paused()).expect("the system gives a descriptor");

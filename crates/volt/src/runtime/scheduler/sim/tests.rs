@@ -156,3 +156,33 @@ fn failures_are_told_apart() {
     let panics = Sim::new(1).run(async { panic!("boom") });
     assert_eq!(panics.unwrap_err().reason, Reason::Panicked);
 }
+
+/// What the thread did before is not a part of the seed: nothing that it has learnt of locks decides.
+#[test]
+fn a_seed_replays_whatever_the_thread_did_before() {
+    fn run(seed: u64) -> Failure {
+        let contended = async {
+            let lock = Arc::new(volt_sync::Mutex::new(()));
+            for _ in 0..4 {
+                let lock = lock.clone();
+                drop(crate::spawn(async move {
+                    loop {
+                        let guard = lock.lock().await;
+                        task::yield_now().await;
+                        drop(guard);
+                    }
+                }));
+            }
+            std::future::pending::<()>().await
+        };
+        Sim::new(seed).max_steps(3_000).run(contended).unwrap_err()
+    }
+    let on_a_thread = |before: bool| {
+        let run = move || {
+            before.then(|| run(6));
+            run(7)
+        };
+        volt_sync::internal::primitive::thread::spawn(run).join().unwrap()
+    };
+    assert_eq!(on_a_thread(false), on_a_thread(true));
+}
