@@ -182,7 +182,7 @@ fn a_seed_replays_whatever_the_thread_did_before() {
             before.then(|| run(6));
             run(7)
         };
-        volt_sync::internal::primitive::thread::spawn(run).join().unwrap()
+        std::thread::scope(|s| s.spawn(run).join().unwrap())
     };
     assert_eq!(on_a_thread(false), on_a_thread(true));
 }
