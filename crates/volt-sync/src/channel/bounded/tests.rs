@@ -1,6 +1,6 @@
 //! Turns that a task gives others before it queues.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use crate::channel::waiter::TURNS;
@@ -19,6 +19,15 @@ fn in_a_task<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+fn gives_all_turns_then_queues<F: Future>(wakes: &Wakes, mut future: Pin<&mut F>) {
+    for turn in 1..=usize::from(TURNS) {
+        assert!(wakes.poll(future.as_mut()).is_pending());
+        assert_eq!(wakes.count(), turn, "it comes back by itself");
+    }
+    assert!(wakes.poll(future).is_pending());
+    assert_eq!(wakes.count(), usize::from(TURNS), "queued");
+}
+
 #[test]
 fn who_finds_no_place_gives_turns_then_queues() {
     in_a_task(|| {
@@ -26,12 +35,7 @@ fn who_finds_no_place_gives_turns_then_queues() {
         tx.try_send(1).unwrap();
         let wakes = Wakes::new();
         let mut send = pin!(tx.send(2));
-        for turn in 1..=usize::from(TURNS) {
-            assert!(wakes.poll(send.as_mut()).is_pending());
-            assert_eq!(wakes.count(), turn, "it comes back by itself");
-        }
-        assert!(wakes.poll(send.as_mut()).is_pending());
-        assert_eq!(wakes.count(), usize::from(TURNS), "queued");
+        gives_all_turns_then_queues(&wakes, send.as_mut());
         assert_eq!(rx.try_recv().unwrap(), 1);
         assert_eq!(wakes.count(), usize::from(TURNS) + 1, "served");
         assert!(tx.try_send(3).is_err(), "nobody passes it");
@@ -46,12 +50,7 @@ fn who_finds_no_message_gives_turns_then_queues() {
         let (tx, rx) = mpmc::bounded(1);
         let wakes = Wakes::new();
         let mut recv = pin!(rx.recv());
-        for turn in 1..=usize::from(TURNS) {
-            assert!(wakes.poll(recv.as_mut()).is_pending());
-            assert_eq!(wakes.count(), turn, "it comes back by itself");
-        }
-        assert!(wakes.poll(recv.as_mut()).is_pending());
-        assert_eq!(wakes.count(), usize::from(TURNS), "queued");
+        gives_all_turns_then_queues(&wakes, recv.as_mut());
         tx.try_send(1).unwrap();
         assert_eq!(wakes.count(), usize::from(TURNS) + 1, "woken");
         assert_eq!(wakes.poll(recv.as_mut()), Poll::Ready(Some(1)));

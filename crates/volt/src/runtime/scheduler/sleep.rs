@@ -184,7 +184,7 @@ impl Worker<'_> {
     }
 
     /// Calls `f` with the driver, which this member has. What becomes runnable meanwhile goes to
-    /// its ring, and wakes nobody.
+    /// its ring, or before that (`maintain.rs`), and wakes nobody.
     pub(super) fn turn_driver(&self, f: impl FnOnce(&mut Driver, &driver::Handle)) {
         debug_assert!(self.shared.idle.load().has_driver(self.index));
         self.quiet.set(true);
