@@ -7,6 +7,7 @@
 //! Architecture invariants: no lock is held while a task is woken; a turn costs one system call; a
 //! reactor without registrations is asked nothing when its thread only looks in passing.
 
+mod habit;
 mod poller;
 mod registration;
 mod slab;
@@ -74,10 +75,10 @@ impl Reactor {
         let shared = &*handle.0;
         shared.slab.trim(&mut self.view);
         if timeout == Some(Duration::ZERO) {
-            return if shared.slab.len() == 0 { Ok(0) } else { self.poll(shared, timeout) };
+            return if shared.slab.len() == 0 { Ok(0) } else { self.look(shared) };
         }
-        if !shared.unpark.begin() {
-            return self.poll(shared, Some(Duration::ZERO));
+        if self.view.has_old() || !shared.unpark.begin() {
+            return self.look(shared);
         }
         let mut ended = false;
         let result = self.poll_with(shared, timeout, || {
@@ -92,8 +93,10 @@ impl Reactor {
         result
     }
 
-    fn poll(&mut self, shared: &Shared, timeout: Option<Duration>) -> io::Result<usize> {
-        self.poll_with(shared, timeout, || ())
+    /// Looks without waiting, and after the reads that were put off.
+    fn look(&mut self, shared: &Shared) -> io::Result<usize> {
+        let events = self.poll_with(shared, Some(Duration::ZERO), || ())?;
+        Ok(events + self.view.remind(&shared.unpark, events))
     }
 
     /// `woken` is called before each event: before the first wake-up of a task, the wait has to be

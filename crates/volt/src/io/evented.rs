@@ -154,8 +154,9 @@ impl<E: RawRead> Evented<E> {
             Ok((event, self.receive(room)?))
         }))?;
         advance(buf, received.count);
-        if received.count > 0 && received.count < room && !received.cut && !ends(event) {
-            self.registration.clear(event, short(Ready::READABLE));
+        if received.count > 0 && !ends(event) {
+            let all = SHORT_IS_ALL && received.count < room && !received.cut;
+            self.registration.has_read(event, all);
         }
         Poll::Ready(Ok(()))
     }

@@ -23,6 +23,7 @@ use volt_sync::coop;
 use volt_sync::internal::primitive::AtomicBool;
 
 use super::Handle;
+use super::habit::Habit;
 use super::slab::Key;
 use super::source::{Direction, Event, Source};
 use crate::io::{Interest, Ready};
@@ -31,6 +32,7 @@ use crate::io::{Interest, Ready};
 pub(crate) struct Registration {
     handle: Handle,
     key: Key,
+    habit: Habit,
     #[cfg(unix)]
     late: LateWrite,
 }
@@ -87,6 +89,7 @@ impl Registration {
         Ok(Self {
             handle,
             key,
+            habit: Habit::new(),
             #[cfg(unix)]
             late: LateWrite { fd, interest, armed: AtomicBool::new(first.is_none()) },
         })
@@ -108,6 +111,9 @@ impl Registration {
     /// Takes back what an attempt has used up; WRITABLE comes again by an event only if it is
     /// registered, so this does that if need be.
     pub(crate) fn used_up(&self, event: Event, bits: Ready) -> io::Result<()> {
+        if bits.intersects(Ready::READABLE) {
+            self.habit.failed(event);
+        }
         self.source().clear(event, bits);
         #[cfg(unix)]
         // ORD relaxed: see the module's documentation.
@@ -148,10 +154,28 @@ impl Registration {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Event>> {
         let event = match self.source().look_to_try(direction.mask()) {
-            Some(event) => event,
-            None => ready!(self.source().poll_ready(direction, cx)),
+            Some(event) if !(direction == Direction::Read && self.puts_off(event)) => event,
+            _ => ready!(self.source().poll_ready(direction, cx)),
         };
         Poll::Ready(event.live())
+    }
+
+    /// Whether the read after `event` is put off until the next event, or a look of the reactor that
+    /// finds none.
+    #[inline]
+    fn puts_off(&self, event: Event) -> bool {
+        self.habit.expects_nothing(event) && self.key.put_off(event, &self.handle.0.unpark)
+    }
+
+    /// Says that a read after `event` has found something, and whether that may have been all.
+    #[inline]
+    pub(crate) fn has_read(&self, event: Event, all: bool) {
+        if all {
+            self.habit.emptied(event);
+            self.source().clear(event, Ready::READABLE);
+        } else {
+            self.habit.took(event);
+        }
     }
 
     /// Ready when `direction` is known to be.
@@ -206,8 +230,8 @@ impl Registration {
         poll_fn(coop::poll_proceed).await;
         loop {
             let event = match self.look_to_try(interest.mask()) {
-                Some(event) => event,
-                None => self.source().readiness(interest).await,
+                Some(event) if !(interest == Interest::READABLE && self.puts_off(event)) => event,
+                _ => self.source().readiness(interest).await,
             }
             .live()?;
             match io() {
@@ -216,6 +240,9 @@ impl Registration {
                 }
                 result => {
                     coop::made_progress();
+                    if interest == Interest::READABLE && result.is_ok() {
+                        self.has_read(event, false);
+                    }
                     return result;
                 }
             }
@@ -228,7 +255,7 @@ impl Registration {
         interest: Interest,
         io: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
-        let Some(event) = self.look_to_try(interest.mask()) else {
+        let Some(event) = self.source().look_at_once(interest.mask()) else {
             return Err(io::ErrorKind::WouldBlock.into());
         };
         let result = io();

@@ -16,19 +16,24 @@
 //! 3. The reactor's thread alone drops chunks from the table (`Slab::trim`), so that its own copy of
 //!    the table stays right; a chunk that it does not know is one that was added since.
 //!
+//! | Edge  | Release side   | Acquire side   | Carries | Model |
+//! |-------|----------------|----------------|---------|-------|
+//! | [RL1] | `Key::put_off` | `View::remind_groups` | that the source's read was put off | `reads_of_two_sources_of_a_chunk_are_put_off` |
+//!
 //! Progress: all under one lock that is held for a few loads and stores. After `close`, `insert`
 //! fails, so the list of sources that `close` returns is complete.
 //!
 //! Cost: insert and remove 2 RMWs for the lock and one each for the chunk's `Arc`; an event's
-//! look-up none. An allocation for each 64 sources.
+//! look-up none; a read that is put off 3, and one in the look after it. An allocation for each 64 sources.
 #![forbid(unsafe_code)]
 
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, MutexGuard};
+use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard};
 
-use super::source::Source;
+use super::source::{Event, Source};
+use super::unpark::{NOTES, Unpark};
 use crate::io::Ready;
 
 /// Slots of a chunk: 4 KiB of them.
@@ -58,11 +63,35 @@ impl Token {
     }
 }
 
-pub(crate) struct Chunk([Source; SLOTS]);
+pub(crate) struct Chunk {
+    sources: [Source; SLOTS],
+    /// One bit for each slot whose source may have a read that was put off.
+    put_off: AtomicU64,
+}
+
+impl Key {
+    /// Puts the read after `event` off, until there is another event, or until the reactor's thread
+    /// has looked: [`View::remind`]. False, if that thread waits already or there is more to know
+    /// than `event`.
+    pub(crate) fn put_off(&self, event: Event, unpark: &Unpark) -> bool {
+        if unpark.is_waiting() || !self.source().put_off(event) {
+            return false;
+        }
+        let (place, slot) = (self.token.index() / SLOTS, self.token.index() % SLOTS);
+        // ORD[RL1] release: that the source's read was put off.
+        self.chunk.put_off.fetch_or(1 << slot, Release);
+        let noted = unpark.note(place % NOTES);
+        if !noted {
+            self.source().remind();
+        }
+        noted
+    }
+}
 
 impl Chunk {
     fn new() -> Arc<Self> {
-        Arc::new(Self(std::array::from_fn(|_| Source::new())))
+        let sources = std::array::from_fn(|_| Source::new());
+        Arc::new(Self { sources, put_off: AtomicU64::new(0) })
     }
 }
 
@@ -75,7 +104,7 @@ pub(crate) struct Key {
 impl Key {
     #[inline]
     pub(crate) fn source(&self) -> &Source {
-        &self.chunk.0[self.token.index() % SLOTS]
+        &self.chunk.sources[self.token.index() % SLOTS]
     }
 }
 
@@ -215,7 +244,7 @@ impl Slab {
         let mut freed = Vec::new();
         for &place in &surplus {
             freed.extend(chunks[place].take().map(|entry| entry.chunk));
-            freed.extend(view.0.get_mut(place).and_then(Option::take));
+            freed.extend(view.chunks.get_mut(place).and_then(Option::take));
             holes.push(place);
         }
         vacant.retain(|&place| chunks[place].is_some());
@@ -228,22 +257,28 @@ impl Slab {
 
 /// Ends the waits of all sources of the chunks that [`Slab::close`] returned.
 pub(crate) fn shut_down(chunks: &[Arc<Chunk>]) {
-    chunks.iter().flat_map(|chunk| &chunk.0).for_each(Source::shut_down);
+    chunks.iter().flat_map(|chunk| &chunk.sources).for_each(Source::shut_down);
 }
 
 /// The reactor's own copy of the table, which it reads without the lock.
 #[derive(Default)]
-pub(crate) struct View(Vec<Option<Arc<Chunk>>>);
+pub(crate) struct View {
+    chunks: Vec<Option<Arc<Chunk>>>,
+    /// The reads that had been put off when the last look ended: a bit for each slot of a chunk.
+    old: Vec<u64>,
+    /// A bit for each group of chunks that has such a read.
+    old_groups: u64,
+}
 
 impl View {
     /// Delivers an event. Returns false if its registration has gone.
     pub(crate) fn deliver(&mut self, slab: &Slab, token: Token, ready: Ready) -> bool {
         let place = token.index() / SLOTS;
-        if !matches!(self.0.get(place), Some(Some(_))) {
+        if !matches!(self.chunks.get(place), Some(Some(_))) {
             self.refresh(slab);
         }
-        let Some(Some(chunk)) = self.0.get(place) else { return false };
-        let source = &chunk.0[token.index() % SLOTS];
+        let Some(Some(chunk)) = self.chunks.get(place) else { return false };
+        let source = &chunk.sources[token.index() % SLOTS];
         let current = source.set(token.generation(), ready);
         if current {
             source.wake(ready);
@@ -251,11 +286,49 @@ impl View {
         current
     }
 
+    /// Whether some reads had been put off already when the last look ended.
+    #[inline]
+    pub(crate) const fn has_old(&self) -> bool {
+        self.old_groups != 0
+    }
+
+    /// After a look that has delivered `events`: makes the reads that were put off before the last look
+    /// worth a try; all of them if there was no event, since then the thread may be about to sleep.
+    /// Returns how many.
+    #[inline]
+    pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
+        let groups = unpark.take_notes() | std::mem::take(&mut self.old_groups);
+        if groups == 0 { 0 } else { self.remind_groups(groups, events == 0) }
+    }
+
+    fn remind_groups(&mut self, mut groups: u64, all: bool) -> usize {
+        let mut reminded = 0;
+        while groups != 0 {
+            let group = groups.trailing_zeros() as usize;
+            groups &= groups - 1;
+            for place in (group..self.chunks.len()).step_by(NOTES) {
+                // A read is put off after an event, so the chunk of each that was is known here.
+                let Some(chunk) = &self.chunks[place] else { continue };
+                // ORD[RL1] acquire: that the reads were put off.
+                let new = chunk.put_off.swap(0, Acquire);
+                let due = if all { self.old[place] | new } else { self.old[place] };
+                self.old[place] = if all { 0 } else { new };
+                self.old_groups |= u64::from(self.old[place] != 0) << group;
+                let sources = chunk.sources.iter().enumerate();
+                reminded += sources
+                    .filter(|(slot, source)| due >> slot & 1 != 0 && source.remind())
+                    .count();
+            }
+        }
+        reminded
+    }
+
     #[cold]
     fn refresh(&mut self, slab: &Slab) {
         let table = slab.lock();
-        self.0.resize(table.chunks.len(), None);
-        for (known, entry) in self.0.iter_mut().zip(&table.chunks) {
+        self.chunks.resize(table.chunks.len(), None);
+        self.old.resize(table.chunks.len(), 0);
+        for (known, entry) in self.chunks.iter_mut().zip(&table.chunks) {
             if known.is_none() {
                 *known = entry.as_ref().map(|entry| entry.chunk.clone());
             }
@@ -263,6 +336,8 @@ impl View {
     }
 }
 
+#[cfg(all(test, volt_loom))]
+mod model;
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
     use super::*;
@@ -281,7 +356,7 @@ mod tests {
         slab.trim(&mut view);
         let chunks = slab.lock().chunks.iter().flatten().count();
         assert_eq!(chunks, 1 + SPARE_CHUNKS);
-        assert_eq!(view.0.iter().flatten().count(), chunks);
+        assert_eq!(view.chunks.iter().flatten().count(), chunks);
         // Only the keys of the test still hold the second chunk.
         assert_eq!(Arc::strong_count(&keys[SLOTS].chunk), SLOTS);
         assert!(kept.source().look(Ready::READ).is_some());

@@ -15,6 +15,8 @@
 //! | 0..6   | ready      | as [`Ready`]                                                      |
 //! | 6      | FRESH      | nobody has tried to read yet: worth a try, but not known readable  |
 //! | 7      | SHUTDOWN   | the reactor is gone: every wait ends with an error                |
+//! | 8      | PUT_OFF   | was readable, and the next read waits until the reactor has looked   |
+//! | 9      | REMINDED  | readable because of that, not by an event                          |
 //! | 16..40 | tick       | counts events, so that a clear can tell that one came after its look |
 //! | 40..64 | generation | the registration that the slot belongs to now, see `slab`         |
 //!
@@ -25,6 +27,7 @@
 //! 3. A `Waiter` is linked exactly while `fired` is false and its future waits; it is read and
 //!    changed only under the lock.
 //! 4. No waker is cloned, woken or dropped under the lock.
+//! 5. PUT_OFF and READABLE are never set together, and an event of reading ends PUT_OFF.
 //!
 //! | Edge  | Release side  | Acquire side   | Carries | Model |
 //! |-------|---------------|----------------|---------|-------|
@@ -54,6 +57,8 @@ use crate::io::{Interest, Ready};
 const READY: u64 = 0x3f;
 const FRESH: u64 = 1 << 6;
 const SHUTDOWN: u64 = 1 << 7;
+const PUT_OFF: u64 = 1 << 8;
+const REMINDED: u64 = 1 << 9;
 const TICK_SHIFT: u32 = 16;
 const GENERATION_SHIFT: u32 = 40;
 const COUNTER_MASK: u64 = 0xff_ffff;
@@ -83,7 +88,8 @@ impl Word {
     /// With `ready` added, one tick later.
     const fn after_event(self, ready: Ready) -> Self {
         let tick = (self.tick() + 1) & COUNTER_MASK;
-        let rest = self.0 & !(COUNTER_MASK << TICK_SHIFT);
+        let known = if ready.intersects(Ready::READ) { PUT_OFF | REMINDED } else { 0 };
+        let rest = self.0 & !(COUNTER_MASK << TICK_SHIFT | known);
         Self(rest | (tick << TICK_SHIFT) | ready.bits() as u64)
     }
 }
@@ -97,6 +103,18 @@ impl Event {
     #[inline]
     pub(crate) const fn ready(self) -> Ready {
         self.0.ready()
+    }
+
+    /// Counts events; two looks that saw no event between them agree.
+    #[inline]
+    pub(super) const fn tick(self) -> u32 {
+        self.0.tick() as u32
+    }
+
+    /// Readable, but only so that a read that was put off is made.
+    #[inline]
+    pub(super) const fn is_reminder(self) -> bool {
+        self.0.0 & REMINDED != 0
     }
 
     /// The reactor has shut down.
@@ -231,6 +249,13 @@ impl Source {
         self.look_for(u64::from(mask.bits()) | fresh)
     }
 
+    /// As [`look_to_try`](Self::look_to_try), for somebody who does not wait: a source counts as
+    /// readable if a read was put off.
+    pub(super) fn look_at_once(&self, mask: Ready) -> Option<Event> {
+        let more = if mask.intersects(Ready::READABLE) { FRESH | PUT_OFF } else { 0 };
+        self.look_for(u64::from(mask.bits()) | more)
+    }
+
     /// Adds readiness, unless the slot has passed to another registration. Returns whether it did.
     pub(crate) fn set(&self, generation: u32, ready: Ready) -> bool {
         self.update(|word| (word.generation() == generation).then(|| word.after_event(ready)))
@@ -241,9 +266,33 @@ impl Source {
     pub(crate) fn clear(&self, event: Event, bits: Ready) -> bool {
         let mut mask = u64::from(bits.bits());
         if bits.intersects(Ready::READABLE) {
-            mask |= FRESH;
+            mask |= FRESH | PUT_OFF | REMINDED;
         }
         self.update(|word| (word.tick() == event.0.tick()).then_some(Word(word.0 & !mask)))
+    }
+
+    /// Puts the next read off: from now on the source is readable after an event or a
+    /// [`remind`](Self::remind). False if there is more to know than `event`, which is that it may
+    /// be readable.
+    pub(super) fn put_off(&self, event: Event) -> bool {
+        let read = u64::from(Ready::READ.bits()) | SHUTDOWN;
+        let readable = u64::from(Ready::READABLE.bits());
+        self.update(|word| {
+            let same = word.tick() == event.0.tick() && word.0 & read == readable;
+            same.then_some(Word(word.0 & !(readable | FRESH) | PUT_OFF))
+        })
+    }
+
+    /// Makes a read that was put off worth a try. Returns whether one was.
+    pub(super) fn remind(&self) -> bool {
+        let reminded = self.update(|word| {
+            let next = Word(word.after_event(Ready::READABLE).0 | REMINDED);
+            (word.0 & PUT_OFF != 0).then_some(next)
+        });
+        if reminded {
+            self.wake(Ready::READABLE);
+        }
+        reminded
     }
 
     /// Replaces the word by what `change` makes of it, until it returns `None` or succeeds.

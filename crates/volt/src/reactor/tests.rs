@@ -78,6 +78,52 @@ fn an_event_makes_its_source_ready_once() {
     assert_eq!(handle.registered(), 0);
 }
 
+/// Reads of exactly the size of the messages, which fail when there is none: after some, a failing one
+/// is not made before a look has found no event.
+#[test]
+fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    a.set_nonblocking(true).unwrap();
+    let registration = register(&handle, &a, Start::Open).unwrap();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut tries = 0;
+    let mut read = || {
+        let read = registration.poll_io(Direction::Read, &mut cx, |event| {
+            tries += 1;
+            io::Read::read(&mut &a, &mut [0; 4])?;
+            Ok(event)
+        });
+        if let std::task::Poll::Ready(event) = &read {
+            registration.has_read(*event.as_ref().unwrap(), false);
+        }
+        (read.is_ready(), std::mem::take(&mut tries))
+    };
+    assert_eq!(read(), (false, 1), "a new socket is worth a read");
+    let mut saved = 0;
+    for round in 0..100 {
+        io::Write::write(&mut &b, b"data").unwrap();
+        assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+        assert_eq!(read(), (true, 1));
+        let (ready, tries) = read();
+        assert!(!ready && tries <= 1, "{tries} tries");
+        saved += 1 - tries;
+        assert_eq!(tries == 0, round >= 63, "round {round}");
+    }
+    assert_eq!(saved, 37);
+    // Two messages at once: the second is found by the look, which would have waited.
+    io::Write::write(&mut &b, b"datadata").unwrap();
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    assert_eq!(read(), (true, 1));
+    assert_eq!(read(), (false, 0));
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    assert_eq!(read(), (true, 1));
+    // And now nothing is put off.
+    assert_eq!(read(), (false, 1));
+    let waited = timed(|| reactor.turn(&handle, Some(Duration::from_millis(20))).unwrap());
+    assert!(waited.0 == 0 && waited.1 >= Duration::from_millis(20), "{waited:?}");
+}
+
 #[test]
 fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
     let (mut reactor, handle) = Reactor::new().unwrap();

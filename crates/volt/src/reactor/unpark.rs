@@ -8,9 +8,14 @@
 //!
 //! "Ring" is a write to an eventfd (or its like) that the wait watches.
 //!
+//! Beside the state there are notes, one bit for each group of chunks, that reads were put off in there
+//! (`slab`). `begin` refuses while there is one, and a note is refused while somebody waits: so
+//! nobody waits while a read is put off, and who has noted one has a look of the reactor to come.
+//!
 //! | Edge  | Release side     | Acquire side               | Carries | Model |
 //! |-------|------------------|----------------------------|---------|-------|
 //! | [RU1] | `Unpark::unpark` | `Unpark::end` (also from `begin`) | what the waker did before | `unpark_carries_the_writes_before_it` |
+//! | [RU2] | `Unpark::note` | `Unpark::take_notes` | the chunk's own notes | none: loom lets a read-modify-write read only the newest value |
 //!
 //! Progress: an `unpark` is consumed by an RMW of the waiting thread only, as in the parker
 //! (finding K4). One that finds RUNNING makes the next `begin` refuse; one that finds WAITING rings,
@@ -22,21 +27,26 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use volt_sync::internal::primitive::AtomicU32;
+use volt_sync::internal::primitive::AtomicU64;
 
-const RUNNING: u32 = 0;
-const WAITING: u32 = 1;
-const NOTIFIED: u32 = 2;
+const RUNNING: u64 = 0;
+const WAITING: u64 = 1;
+const NOTIFIED: u64 = 2;
+const STATE: u64 = 3;
+const NOTES_SHIFT: u32 = 2;
+/// How many notes there are.
+pub(crate) const NOTES: usize = 62;
 
 #[derive(Debug)]
-pub(crate) struct Unpark(AtomicU32);
+pub(crate) struct Unpark(AtomicU64);
 
 impl Unpark {
     pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(RUNNING))
+        Self(AtomicU64::new(RUNNING))
     }
 
-    /// Announces a wait. False if there is a notification, which this consumes: do not wait.
+    /// Announces a wait. False if there is a notification, which this consumes, or a note, which it
+    /// leaves: do not wait.
     #[must_use]
     pub(crate) fn begin(&self) -> bool {
         // ORD relaxed: to announce a wait carries nothing, and a notification is read by `end`.
@@ -52,14 +62,40 @@ impl Unpark {
     /// The wait is over.
     pub(crate) fn end(&self) {
         // ORD[RU1] acquire: a notification carries its sender's writes.
-        self.0.swap(RUNNING, Acquire);
+        self.0.fetch_and(!STATE, Acquire);
     }
 
     /// Makes the current wait, or the next, end. True if the caller has to ring.
     #[must_use]
     pub(crate) fn unpark(&self) -> bool {
         // ORD[RU1] release: what the caller did before is seen by the thread that returns.
-        self.0.swap(NOTIFIED, Release) == WAITING
+        self.0.fetch_or(NOTIFIED, Release) & STATE == WAITING
+    }
+
+    /// True if a note would be refused now.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        // ORD relaxed: a hint, `note` decides.
+        self.0.load(Relaxed) & WAITING != 0
+    }
+
+    /// Makes the thread that turns the reactor look after the chunks of group `group` before it
+    /// waits. False if it waits already.
+    #[must_use]
+    pub(crate) fn note(&self, group: usize) -> bool {
+        // ORD[RU2] release: the note in the chunk.
+        self.0.fetch_or(1 << (NOTES_SHIFT as usize + group), Release) & WAITING == 0
+    }
+
+    /// Takes all notes: a bit for each group.
+    #[inline]
+    pub(crate) fn take_notes(&self) -> u64 {
+        // ORD relaxed: a hint; a note that it misses is seen by `begin`.
+        if self.0.load(Relaxed) & !STATE == 0 {
+            return 0;
+        }
+        // ORD[RU2] acquire: the notes in the chunks.
+        self.0.fetch_and(STATE, Acquire) >> NOTES_SHIFT
     }
 }
 

@@ -1,0 +1,245 @@
+//! A read that usually finds nothing is put off; what lies in the socket is found all the same.
+
+#[path = "support/net.rs"]
+mod support;
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use support::{bounded, each};
+use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use volt::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
+use volt::time::Instant;
+
+/// More exchanges than have to go by before reads are put off.
+const TRAINING: usize = 100;
+
+async fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    client.set_nodelay(true).unwrap();
+    (client, listener.accept().await.unwrap().0)
+}
+
+async fn udp_pair() -> (UdpSocket, UdpSocket) {
+    let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    a.connect(b.local_addr().unwrap()).await.unwrap();
+    b.connect(a.local_addr().unwrap()).await.unwrap();
+    (a, b)
+}
+
+/// Has `reader` wait for a message of 8 bytes each time, so that its next read is put off.
+async fn train(
+    writer: &mut (impl AsyncWrite + Unpin),
+    reader: &mut (impl AsyncRead + Send + Unpin),
+) {
+    for round in 0..TRAINING as u64 {
+        let mut message = [0; 8];
+        let mut read = std::pin::pin!(reader.read_exact(&mut message));
+        poll_fn(|cx| {
+            assert!(read.as_mut().poll(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        writer.write_all(&round.to_le_bytes()).await.unwrap();
+        read.await.unwrap();
+        assert_eq!(message, round.to_le_bytes());
+    }
+}
+
+async fn two_messages_at_once(
+    mut writer: impl AsyncWrite + Send + Unpin + 'static,
+    mut reader: impl AsyncRead + Send + Unpin + 'static,
+) {
+    for _ in 0..3 {
+        train(&mut writer, &mut reader).await;
+        writer.write_all(b"onetwothree.").await.unwrap();
+        for expected in [b"onet", b"woth", b"ree."] {
+            // Each read by another task, so that it may be on another thread.
+            let mut message = [0; 4];
+            let back = volt::spawn(async move {
+                reader.read_exact(&mut message).await.unwrap();
+                (reader, message)
+            });
+            (reader, message) = back.await.unwrap();
+            assert_eq!(&message, expected);
+        }
+    }
+    drop(writer);
+    assert_eq!(reader.read(&mut [0]).await.unwrap(), 0);
+}
+
+#[test]
+fn messages_that_came_together_are_all_read() {
+    each(|| async {
+        let (client, server) = tcp_pair().await;
+        two_messages_at_once(client, server).await;
+        let (a, b) = UnixStream::pair().unwrap();
+        two_messages_at_once(a, b).await;
+        let (sender, receiver) = volt::net::unix::pipe::pipe().unwrap();
+        two_messages_at_once(sender, receiver).await;
+    });
+}
+
+#[test]
+fn datagrams_that_came_together_are_all_received() {
+    each(|| async {
+        let (a, b) = udp_pair().await;
+        let mut buf = [0; 16];
+        for round in 0..3 * TRAINING as u32 {
+            let count = if round % TRAINING as u32 == 99 { 3 } else { 1 };
+            let mut first = [0; 16];
+            let mut receive = std::pin::pin!(b.recv(&mut first));
+            poll_fn(|cx| {
+                assert!(receive.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            for number in 0..count {
+                a.send(&(round + number).to_le_bytes()).await.unwrap();
+            }
+            assert_eq!(receive.await.unwrap(), 4);
+            for number in 1..count {
+                assert_eq!(b.recv(&mut buf).await.unwrap(), 4);
+                assert_eq!(buf[..4], (round + number).to_le_bytes());
+            }
+        }
+    });
+}
+
+/// A poll of a read that is then given up.
+async fn poll_once(stream: &TcpStream) {
+    let mut room = [0; 4];
+    poll_fn(|cx| {
+        let _ = stream.poll_peek(cx, &mut ReadBuf::new(&mut room));
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn a_read_that_was_put_off_and_given_up_hides_nothing_from_others() {
+    each(|| async {
+        let (mut client, mut server) = tcp_pair().await;
+        for give_up in 0..4 {
+            train(&mut client, &mut server).await;
+            client.write_all(b"onetwo").await.unwrap();
+            server.read_exact(&mut [0; 3]).await.unwrap();
+            poll_once(&server).await;
+            let mut rest = [0; 3];
+            match give_up {
+                0 => assert_eq!(server.try_read(&mut rest).unwrap(), 3),
+                1 => {
+                    server.readable().await.unwrap();
+                    assert_eq!(server.try_read(&mut rest).unwrap(), 3);
+                }
+                2 => {
+                    // Several tasks wait; the reminder wakes them all.
+                    let (one, other) = volt::join!(server.readable(), server.peek(&mut rest));
+                    one.unwrap();
+                    assert_eq!(other.unwrap(), 3);
+                    server.read_exact(&mut rest).await.unwrap();
+                }
+                _ => {
+                    let mut std = server.into_std().unwrap();
+                    std::io::Read::read_exact(&mut std, &mut rest).unwrap();
+                    assert_eq!(&rest, b"two");
+                    return;
+                }
+            }
+            assert_eq!(&rest, b"two");
+        }
+    });
+}
+
+/// A paused clock moves on only when nothing is left to read.
+#[test]
+fn a_paused_clock_does_not_overtake_what_is_in_the_socket() {
+    let mut builder = volt::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (mut client, mut server) = UnixStream::pair().unwrap();
+        train(&mut client, &mut server).await;
+        client.write_all(b"onetwo").await.unwrap();
+        let start = Instant::now();
+        for expected in [b"one", b"two"] {
+            let mut message = [0; 3];
+            let read = server.read_exact(&mut message);
+            volt::time::timeout(Duration::from_secs(3600), read).await.unwrap().unwrap();
+            assert_eq!(&message, expected);
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    });
+}
+
+/// A sequence of numbers that looks random (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % bound
+    }
+}
+
+/// Both sides know the sizes. Mostly one message is under way, now and then several at once, and
+/// each has to arrive before the next ones are sent.
+async fn exchange(
+    mut a: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    mut b: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    seed: u64,
+) {
+    const ROUNDS: u32 = 1500;
+    let sizes = |numbers: &mut Numbers| {
+        let together = if numbers.below(90) == 0 { 1 + numbers.below(4) } else { 1 };
+        (0..together).map(|_| 1 + numbers.below(40) as usize).collect::<Vec<_>>()
+    };
+    let echo = volt::spawn(async move {
+        let mut numbers = Numbers(seed);
+        for _ in 0..ROUNDS {
+            let mut all = Vec::new();
+            for size in sizes(&mut numbers) {
+                let start = all.len();
+                all.resize(start + size, 0);
+                b.read_exact(&mut all[start..]).await.unwrap();
+            }
+            b.write_all(&all).await.unwrap();
+        }
+    });
+    let mut numbers = Numbers(seed);
+    for round in 0..ROUNDS {
+        let sizes = sizes(&mut numbers);
+        let sent: Vec<u8> =
+            (0..sizes.iter().sum()).map(|i: usize| (i as u32 * 31 + round) as u8).collect();
+        a.write_all(&sent).await.unwrap();
+        let mut back = vec![0; sent.len()];
+        let mut rest = &mut back[..];
+        for size in sizes {
+            let (message, more) = rest.split_at_mut(size);
+            a.read_exact(message).await.unwrap();
+            rest = more;
+        }
+        assert_eq!(back, sent);
+    }
+    echo.await.unwrap();
+}
+
+#[test]
+fn every_byte_arrives_whatever_comes_together() {
+    each(|| async {
+        let mut all = Vec::new();
+        for seed in 1..5 {
+            let (client, server) = tcp_pair().await;
+            all.push(volt::spawn(bounded(exchange(client, server, seed * 0x9e37))));
+            let (one, other) = UnixStream::pair().unwrap();
+            all.push(volt::spawn(bounded(exchange(one, other, seed * 0x7f4b))));
+        }
+        for one in all {
+            one.await.unwrap();
+        }
+    });
+}
