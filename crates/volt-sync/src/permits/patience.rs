@@ -42,13 +42,21 @@ pub(super) fn get() -> u8 {
 /// Of `looks`, one found the permits.
 #[cfg(not(volt_loom))]
 pub(super) fn paid(looks: u8) {
-    LOOKS.with(|cell| cell.set((looks * 2 + 2).min(MOST)));
+    set((looks * 2 + 2).min(MOST));
 }
 
 /// None of `looks` found the permits.
 #[cfg(not(volt_loom))]
 pub(super) fn wasted(looks: u8) {
-    LOOKS.with(|cell| cell.set((looks - looks / 4 - 1).max(LEAST)));
+    set((looks - looks / 4 - 1).max(LEAST));
+}
+
+/// The few looks of a task say nothing of how many others should take.
+#[cfg(not(volt_loom))]
+fn set(looks: u8) {
+    if !coop::is_limited() {
+        LOOKS.with(|cell| cell.set(looks));
+    }
 }
 
 /// Models take one look: more would only multiply the schedules.
@@ -80,6 +88,13 @@ mod tests {
             paid(get());
         }
         assert_eq!(get(), MOST);
-        coop::with_budget(Some(9), || assert_eq!(get(), MOST_OF_A_TASK));
+        coop::with_budget(Some(9), || {
+            for _ in 0..20 {
+                assert_eq!(get(), MOST_OF_A_TASK);
+                wasted(get());
+                paid(get());
+            }
+        });
+        assert_eq!(get(), MOST, "a task teaches nothing");
     }
 }
