@@ -11,6 +11,8 @@
 use std::cell::Cell;
 use std::task::{Context, Poll};
 
+use crate::turns;
+
 const UNCONSTRAINED: u32 = u32::MAX;
 
 crate::const_thread_local! {
@@ -92,6 +94,9 @@ pub(crate) fn is_limited() -> bool {
 /// the others a few turns first: in a crowd on one thread that saves a place in a queue and a wake-up
 /// for each message. Not allowed until then.
 ///
+/// Tasks without a budget, as those of other executors, need no leave: they give turns if several of one
+/// thread have been waiting for the same channel again and again, for as long as turns are short and pay.
+///
 /// ```
 /// // What a runtime does now and then, in each of its threads.
 /// let average_poll = std::time::Duration::from_nanos(300);
@@ -120,10 +125,25 @@ pub fn without_turns<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// True if the task that is polled may give others turns, as it is soon polled again.
+/// Which tasks may give others turns for a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Givers {
+    Nobody,
+    /// Those of a crowd: how the executor runs them is not known.
+    Crowds,
+    All,
+}
+
+/// Who may give turns for a channel in this poll.
 #[inline]
-pub(crate) fn may_give_turns() -> bool {
-    is_limited() && TURNS.with(|turns| turns.get() == Turns::Allowed)
+pub(crate) fn givers() -> Givers {
+    let turns = TURNS.with(Cell::get);
+    match (turns, is_limited()) {
+        (Turns::Never, _) | (Turns::NotNow, true) => Givers::Nobody,
+        (Turns::Allowed, true) => Givers::All,
+        (_, false) if turns::CLOCK => Givers::Crowds,
+        (_, false) => Givers::Nobody,
+    }
 }
 
 /// True if the task that is polled may give others turns, even if polls are long.

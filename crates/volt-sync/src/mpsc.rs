@@ -19,8 +19,8 @@
 //! # Order and fairness
 //! Messages are received in the order in which they were sent. Senders that wait get free places in
 //! the order in which they began to wait; newcomers and `try_*` methods do not overtake them. A task
-//! may give others a few turns before it begins to, as in [`mpmc`](crate::mpmc): of two sends that are
-//! pending at once, also in one task, either may be first.
+//! may give others up to sixteen turns before it begins to, as in [`mpmc`](crate::mpmc), which has their
+//! cost as well: of two sends that are pending at once, also in one task, either may be first.
 //!
 //! # Cancel safety
 //! Every future of this module may be dropped at any time. `recv`: nothing is lost. `send`: if it

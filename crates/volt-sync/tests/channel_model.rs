@@ -1,4 +1,5 @@
-//! Random sequences of operations, cancellation included, against a naive model.
+//! Random sequences of operations, cancellation included, against a naive model. It knows no turns, which
+//! are wake-ups without a reason.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use proptest::prelude::*;
+use volt_sync::coop::without_turns;
 use volt_sync::{mpmc, mpsc};
 
 #[derive(Default)]
@@ -472,7 +474,7 @@ proptest! {
         capacity in 1..5usize,
         ops in proptest::collection::vec(op(), 1..120),
     ) {
-        run_mpmc(Some(capacity), &ops);
+        without_turns(|| run_mpmc(Some(capacity), &ops));
     }
 
     #[test]
@@ -487,6 +489,6 @@ proptest! {
         capacity in 1..6usize,
         ops in proptest::collection::vec(permit_op(), 1..160),
     ) {
-        run_mpsc(capacity, &ops);
+        without_turns(|| run_mpsc(capacity, &ops));
     }
 }

@@ -42,11 +42,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{Context, Waker};
 
 use super::lock::SpinLock;
-use crate::coop;
+use crate::coop::{self, Givers};
 use crate::first_panic::FirstPanic;
 use crate::linked_list::{Link, LinkedList, Pointers};
 use crate::primitive::{AtomicU8, UnsafeCell};
-use crate::turns::{self, Lesson};
+use crate::turns;
 use crate::wake_list::WakeList;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,8 @@ impl Waiter {
     }
 
     /// Wakes the task, so that it comes back after others had a turn, if that may help, by
-    /// what the thread has learnt of this channel. Otherwise, or after some of them, false: it is to queue.
+    /// what the thread has learnt of this channel (`turns.rs`). Otherwise, or after some of them, false: it
+    /// is to queue.
     pub(crate) fn give_turn<C>(&self, channel: &C, cx: &mut Context<'_>) -> bool {
         // ORD relaxed: not linked, so only the owner looks at it.
         let given = match self.state.load(Relaxed) {
@@ -167,8 +168,16 @@ impl Waiter {
             WAITING..=DONE => return false,
             yielded => yielded - DONE,
         };
-        let gives = given < TURNS && coop::may_give_turns();
-        if !gives || !turns::with_lesson(ptr::from_ref(channel).addr(), Lesson::give) {
+        let givers = coop::givers();
+        if givers == Givers::Nobody {
+            return false;
+        }
+        let (what, task) = (ptr::from_ref(channel).addr(), turns::task(cx));
+        let gives = turns::with_lesson(what, |lesson| {
+            let may = lesson.in_a_crowd(what, task) || givers == Givers::All;
+            may && given < TURNS && lesson.give(task, given)
+        });
+        if !gives {
             return false;
         }
         // ORD relaxed: as above.
@@ -180,9 +189,11 @@ impl Waiter {
 
     /// The operation succeeds without a place in the queue: if turns were given, they paid.
     #[inline]
-    pub(crate) fn turns_paid<C>(&self, channel: &C) {
+    pub(crate) fn turns_paid<C>(&self, channel: &C, cx: &Context<'_>) {
         if self.state() == State::Yielded {
-            turns::with_lesson(ptr::from_ref(channel).addr(), Lesson::paid);
+            turns::with_lesson(ptr::from_ref(channel).addr(), |lesson| {
+                lesson.paid(turns::task(cx))
+            });
         }
     }
 

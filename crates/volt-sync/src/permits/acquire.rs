@@ -89,7 +89,7 @@ impl AcquirePermits<'_> {
     /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
     fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        match convoy::first_turn(self.permits) {
+        match convoy::first_turn(self.permits, cx) {
             Some(turns) => self.give_turn(turns, cx),
             None => self.wait(cx),
         }
@@ -103,11 +103,11 @@ impl AcquirePermits<'_> {
     ) -> Poll<Result<(), Closed>> {
         match self.permits.try_acquire(self.n) {
             Ok(()) => {
-                convoy::paid(self.permits);
+                convoy::paid(self.permits, cx);
                 self.done(Ok(()))
             }
             Err(Refused::Closed) => self.done(Err(Closed)),
-            Err(Refused::TooFew) => match convoy::another_turn(self.permits, turns) {
+            Err(Refused::TooFew) => match convoy::another_turn(self.permits, turns, cx) {
                 Some(turns) => self.give_turn(turns, cx),
                 None => self.wait(cx),
             },

@@ -83,7 +83,7 @@ impl<T> Bounded<T> {
             match self.ring.claim_head() {
                 Ok(full) => {
                     let value = full.take();
-                    waiter.turns_paid(self);
+                    waiter.turns_paid(self, cx);
                     waiter.set_state(State::Done);
                     self.freed();
                     coop::made_progress();

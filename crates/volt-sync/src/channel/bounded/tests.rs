@@ -1,13 +1,13 @@
 //! Turns that a task gives others before it queues.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use crate::channel::waiter::TURNS;
-use crate::coop::{allow_turns, with_budget};
-use crate::mpmc;
+use crate::coop::{allow_turns, with_budget, without_turns};
 use crate::test::Wakes;
-use crate::turns;
+use crate::{mpmc, mpsc, turns};
 
 /// Runs `f` as a task of a runtime whose polls are short.
 fn in_a_task<R>(f: impl FnOnce() -> R) -> R {
@@ -108,8 +108,125 @@ fn turns_take_no_notification_along() {
     });
 }
 
+/// A place, or several, or none since the channel closed.
 #[test]
-fn without_a_budget_or_leave_nobody_gives_turns() {
+fn whoever_gave_turns_reserves_or_gets_its_value_back() {
+    in_a_task(|| {
+        let (tx, mut rx) = mpsc::channel(2);
+        let wakes = Wakes::new();
+        (1..3).for_each(|value| tx.try_send(value).unwrap());
+        {
+            let mut reserve = pin!(tx.reserve());
+            assert!(wakes.poll(reserve.as_mut()).is_pending());
+            assert_eq!((wakes.count(), rx.try_recv()), (1, Ok(1)));
+            let Poll::Ready(Ok(permit)) = wakes.poll(reserve) else { panic!("there is a place") };
+            permit.send(3);
+        }
+        {
+            let mut reserve = pin!(tx.reserve_many(2));
+            assert!(wakes.poll(reserve.as_mut()).is_pending());
+            assert_eq!(rx.try_recv(), Ok(2));
+            assert!(wakes.poll(reserve.as_mut()).is_pending());
+            assert_eq!((wakes.count(), rx.try_recv()), (3, Ok(3)));
+            let Poll::Ready(Ok(permits)) = wakes.poll(reserve) else { panic!("there is room") };
+            permits.zip(4..).for_each(|(permit, value)| permit.send(value));
+        }
+        let (mut send, mut reserve) = (pin!(tx.send(6)), pin!(tx.reserve()));
+        assert!(wakes.poll(send.as_mut()).is_pending());
+        assert!(wakes.poll(reserve.as_mut()).is_pending());
+        assert_eq!(wakes.count(), 5);
+        rx.close();
+        let Poll::Ready(Err(back)) = wakes.poll(send) else { panic!("closed") };
+        assert_eq!(back.0, 6);
+        assert!(matches!(wakes.poll(reserve), Poll::Ready(Err(_))));
+        assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(4), Ok(5)));
+    });
+}
+
+#[cfg(feature = "futures")]
+#[test]
+fn streams_and_sinks_give_turns_then_queue() {
+    use futures::{SinkExt, StreamExt};
+    in_a_task(|| {
+        let (mut tx, mut rx) = mpmc::bounded(1);
+        let wakes = Wakes::new();
+        for value in 0..3 {
+            {
+                let mut next = pin!(rx.next());
+                assert!(wakes.poll(next.as_mut()).is_pending());
+                tx.try_send(value).unwrap();
+                assert_eq!(wakes.poll(next), Poll::Ready(Some(value)));
+            }
+            tx.try_send(value).unwrap();
+            {
+                let mut send = pin!(SinkExt::send(&mut tx, value + 1));
+                assert!(wakes.poll(send.as_mut()).is_pending());
+                assert_eq!(rx.try_recv(), Ok(value));
+                assert!(wakes.poll(send).is_ready());
+            }
+            assert_eq!(rx.try_recv(), Ok(value + 1));
+        }
+        assert_eq!(wakes.count(), 6);
+        let wakes = Wakes::new();
+        gives_all_turns_then_queues(&wakes, pin!(rx.next()));
+        tx.try_send(9).unwrap();
+        assert_eq!(wakes.count(), usize::from(TURNS) + 1, "woken");
+        assert_eq!(wakes.poll(pin!(rx.next())), Poll::Ready(Some(9)));
+    });
+}
+
+#[test]
+fn a_waker_that_panics_when_a_turn_is_given_loses_nothing() {
+    in_a_task(|| {
+        let (tx, rx) = mpmc::bounded(1);
+        let (bad, wakes) = (Wakes::panicking(), Wakes::new());
+        let mut recv = pin!(rx.recv());
+        catch_unwind(AssertUnwindSafe(|| bad.poll(recv.as_mut()))).unwrap_err();
+        tx.try_send(1).unwrap();
+        assert_eq!(wakes.poll(recv), Poll::Ready(Some(1)));
+        tx.try_send(2).unwrap();
+        let mut send = pin!(tx.send(3));
+        catch_unwind(AssertUnwindSafe(|| bad.poll(send.as_mut()))).unwrap_err();
+        assert_eq!(rx.try_recv(), Ok(2));
+        assert!(wakes.poll(send).is_ready());
+        assert_eq!((rx.try_recv(), bad.count()), (Ok(3), 2));
+    });
+}
+
+/// On an executor of which nothing is known.
+#[test]
+fn only_a_crowd_gives_turns_without_a_budget() {
+    turns::forget();
+    let (tx, rx) = mpmc::bounded::<i32>(1);
+    let tasks = [Wakes::new(), Wakes::new()];
+    let waits = |task: usize| {
+        let before = tasks[task].count();
+        assert!(tasks[task].poll(pin!(rx.recv()).as_mut()).is_pending());
+        tasks[task].count() > before
+    };
+    for i in 0..usize::from(turns::CROWD) {
+        assert!(!waits(i % 2), "no crowd yet");
+    }
+    assert!(waits(0) && waits(1) && waits(0));
+    assert!(!without_turns(|| waits(1)), "a simulation has none");
+    assert!(!with_budget(Some(9), || waits(1)), "a runtime that does not allow it");
+    assert!(waits(1));
+    {
+        let mut recv = pin!(rx.recv());
+        assert!(tasks[0].poll(recv.as_mut()).is_pending());
+        assert_eq!(tasks[0].count(), 3, "a turn");
+        assert!(tasks[0].poll(recv.as_mut()).is_pending());
+        assert_eq!(tasks[0].count(), 3, "nobody else was here: it queues");
+        tx.try_send(1).unwrap();
+        assert_eq!(tasks[0].count(), 4, "woken");
+        assert_eq!(tasks[0].poll(recv), Poll::Ready(Some(1)));
+    }
+    assert!(!waits(1), "the crowd is gone");
+    turns::forget();
+}
+
+#[test]
+fn nobody_alone_gives_turns_without_a_budget_or_leave() {
     let queues_at_once = || {
         let (_tx, rx) = mpmc::bounded::<i32>(1);
         let wakes = Wakes::new();
