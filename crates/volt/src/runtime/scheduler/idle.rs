@@ -65,6 +65,13 @@
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
 //!
+//! Processors. Guests beside as many members as there are processors only take turns with them, and
+//! poll their own future later for it. So while that many run, a guest that runs out of tasks neither
+//! searches nor looks after it is published, and nobody claims it if all others run and one watches
+//! ([`Idle::wants_searcher`]). Whoever runs then parks later, and looks: the last one, whoever it is,
+//! sees that fewer run. A poster that sees no worker's bit sees workers that run, or that were claimed,
+//! and look after that: (b), (c). The watcher lets a guest help if one of those who run is stalled.
+//!
 //! [`notify`]: Idle::notify
 //! [`park`]: Idle::park
 //! [`unpark_self`]: Idle::unpark_self
@@ -190,15 +197,21 @@ impl Summary {
         self.attached() > self.parked() + 1
     }
 
+    /// Members that are not parked.
+    #[inline]
+    const fn running(self) -> usize {
+        self.attached().saturating_sub(self.parked())
+    }
+
     /// True if something that needs watching should wake somebody.
     #[inline]
     pub(crate) const fn wants_watcher(self) -> bool {
         self.wants_searcher() && !self.has_watcher()
     }
 
-    /// True if a push should wake somebody.
+    /// True if nobody searches, and somebody could.
     #[inline]
-    pub(crate) const fn wants_searcher(self) -> bool {
+    const fn wants_searcher(self) -> bool {
         self.searching() == 0 && self.parked() != 0
     }
 }
@@ -250,6 +263,10 @@ pub(crate) enum SelfUnpark {
 pub(crate) struct Idle {
     summary: CachePadded<AtomicU64>,
     bits: Box<[AtomicU64]>,
+    /// The members below are workers, the others guests.
+    workers: usize,
+    /// While so many run, guests keep off.
+    processors: usize,
 }
 
 impl Idle {
@@ -259,7 +276,14 @@ impl Idle {
         Self {
             summary: CachePadded::new(AtomicU64::new(0)),
             bits: (0..capacity.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            workers: capacity,
+            processors: usize::MAX,
         }
+    }
+
+    /// The members from `workers` on are guests, and keep off while `processors` members run.
+    pub(crate) fn with_processors(self, workers: usize, processors: usize) -> Self {
+        Self { workers, processors: processors.max(1), ..self }
     }
 
     /// The packed word, in the total order with the queues.
@@ -268,6 +292,38 @@ impl Idle {
         total_order();
         // ORD[ID3] acquire: SeqCst, after a store to a queue.
         Summary(self.summary.load(SeqCst))
+    }
+
+    /// True if a push should wake somebody.
+    #[inline]
+    pub(crate) fn wants_searcher(&self, summary: Summary) -> bool {
+        summary.wants_searcher() && !self.has_only_guests_to_wake(summary)
+    }
+
+    /// True if nobody but guests is parked, and they would keep off. (Without a watcher one is woken,
+    /// and becomes it.)
+    #[inline]
+    fn has_only_guests_to_wake(&self, summary: Summary) -> bool {
+        summary.running() >= self.processors && summary.has_watcher() && !self.a_worker_is_parked()
+    }
+
+    #[inline]
+    fn a_worker_is_parked(&self) -> bool {
+        self.bits.iter().zip((0..self.workers).step_by(64)).any(|(word, first)| {
+            let beyond = 64_usize.saturating_sub(self.workers - first);
+            // ORD relaxed: the bits of those who were parked when the summary was read are seen, as
+            // that was read with acquire; a bit that is cleared since is a claim's, who looks (b).
+            word.load(Relaxed) << beyond != 0
+        })
+    }
+
+    /// True if member `index`, which runs, or is parked, is a guest and keeps off tasks of others.
+    #[inline]
+    pub(crate) fn keeps_off(&self, index: usize) -> bool {
+        index >= self.workers && {
+            let itself = usize::from(!self.is_parked(index));
+            self.load().running().saturating_sub(itself) >= self.processors
+        }
     }
 
     /// Changes the packed word by `f`, unless that returns None. The word as it was.
@@ -385,21 +441,24 @@ impl Idle {
     /// the returned one with CLAIMED.
     #[inline]
     pub(crate) fn notify(&self) -> Option<usize> {
-        if !self.load().wants_searcher() {
+        if !self.wants_searcher(self.load()) {
             return None;
         }
-        self.claim(None)
-    }
-
-    /// As [`notify`](Self::notify), by a member that is parked itself and would rather be the one.
-    pub(crate) fn notify_preferring(&self, index: usize) -> Option<usize> {
-        self.claim(Some(index))
+        self.claim()
     }
 
     #[cold]
-    fn claim(&self, preferred: Option<usize>) -> Option<usize> {
+    fn claim(&self) -> Option<usize> {
+        let summary = self.take_ticket(|summary| self.wants_searcher(summary))?;
+        Some(self.clear_any_bit(summary))
+    }
+
+    /// As [`notify`](Self::notify), by a member that is parked itself and would rather be the one, or
+    /// for one that would. Neither keeps off.
+    #[cold]
+    pub(crate) fn notify_preferring(&self, index: usize) -> Option<usize> {
         let summary = self.take_ticket(Summary::wants_searcher)?;
-        Some(self.clear_preferred_bit(preferred, summary))
+        Some(self.clear_preferred_bit(Some(index), summary))
     }
 
     /// Claims a parked member, whoever searches: for shutdown, where everybody must notice.

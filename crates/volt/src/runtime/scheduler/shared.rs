@@ -191,6 +191,7 @@ impl Shared {
         });
         let guests = if workers == 0 { 1 } else { GUESTS };
         let members = workers + guests;
+        let processors = config.processors;
         let slow = config
             .slow_poll_threshold
             .map(|threshold| Box::new(SlowPolls::new(threshold, config.on_slow_poll.clone())));
@@ -202,7 +203,7 @@ impl Shared {
             guests: AtomicU64::new(0),
             waiting_guests: Mutex::new(Vec::new()),
             injector: Injector::new(),
-            idle: Idle::new(members),
+            idle: Idle::new(members).with_processors(workers, processors),
             quick: Quick::new(),
             untimed: Quick::new(),
             slow,

@@ -113,13 +113,15 @@ pub(super) struct Watch {
     unproven: u64,
     /// How often the driver had been turned.
     turns: u64,
+    /// The last look found a stalled member.
+    pub(super) stalled: bool,
     pub(super) interval: Duration,
 }
 
 impl Watch {
     /// `turns`: how often the driver has been turned until now.
     pub(super) const fn new(turns: u64) -> Self {
-        Self { polls: 0, unproven: 0, turns, interval: FIRST_LOOK }
+        Self { polls: 0, unproven: 0, turns, stalled: false, interval: FIRST_LOOK }
     }
 
     /// True if somebody has turned the driver since this was asked last.
@@ -149,6 +151,7 @@ impl Worker<'_> {
         let now = self.now_ns();
         let (mut total, mut unproven) = (0_u64, 0_u64);
         let (mut busy, mut at_work) = (false, false);
+        watch.stalled = false;
         for (index, slot) in shared.used_slots().iter().enumerate() {
             // ORD relaxed: a hint, see `Watched`.
             let polls = slot.polls.load(Relaxed);
@@ -171,6 +174,7 @@ impl Worker<'_> {
             if stood_still < STALL_NS {
                 continue;
             }
+            watch.stalled = true;
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
                 shared.quick.forget(kind);

@@ -18,7 +18,10 @@ struct World {
 
 impl World {
     fn new(members: usize, tasks: usize) -> Arc<Self> {
-        let idle = Idle::new(members);
+        Self::with(Idle::new(members), members, tasks)
+    }
+
+    fn with(idle: Idle, members: usize, tasks: usize) -> Arc<Self> {
         (0..members).for_each(|_| idle.attach());
         Arc::new(Self {
             idle,
@@ -64,7 +67,8 @@ impl World {
     fn work(&self, index: usize) {
         let mut searching = false;
         while !self.stop.load(Acquire) {
-            if self.pop() {
+            let keeps_off = self.idle.keeps_off(index);
+            if !keeps_off && self.pop() {
                 if std::mem::take(&mut searching)
                     && self.idle.end_search()
                     && self.queue.load(SeqCst) > 0
@@ -74,14 +78,15 @@ impl World {
                 self.run();
                 continue;
             }
-            if !searching {
+            if !searching && !keeps_off {
                 searching = self.idle.start_search();
                 if searching {
                     continue;
                 }
             }
             self.idle.park(index, searching, true);
-            if self.queue.load(SeqCst) > 0 || self.stop.load(SeqCst) {
+            let looks = !self.idle.keeps_off(index);
+            if looks && self.queue.load(SeqCst) > 0 || self.stop.load(SeqCst) {
                 if let Some(index) = self.idle.notify_preferring(index) {
                     self.parks[index].unpark(CLAIMED);
                 }
@@ -204,6 +209,36 @@ fn a_claim_finds_the_members_place_to_sleep() {
         world.1[0].with_mut(|_| ());
         let _ = world.0.idle.park(0, false, true);
         claimer.join().unwrap();
+    });
+}
+
+/// One processor: a guest leaves the task to a worker that runs, and takes it if that one parks.
+#[test]
+fn a_guest_keeps_off_against_parking() {
+    loom::model(|| {
+        let world = World::with(Idle::new(2).with_processors(1, 1), 2, 1);
+        let members = [0, 1].map(|index| {
+            let world = world.clone();
+            thread::spawn(move || world.work(index))
+        });
+        world.push();
+        members.into_iter().for_each(|member| member.join().unwrap());
+        assert_eq!(world.left.load(Relaxed), 0);
+    });
+}
+
+/// The same with two guests, which both keep off while the other one is still about to park.
+#[test]
+fn guests_that_keep_off_do_not_rely_on_each_other() {
+    loom::model(|| {
+        let world = World::with(Idle::new(2).with_processors(0, 1), 2, 1);
+        let members = [0, 1].map(|index| {
+            let world = world.clone();
+            thread::spawn(move || world.work(index))
+        });
+        world.push();
+        members.into_iter().for_each(|member| member.join().unwrap());
+        assert_eq!(world.left.load(Relaxed), 0);
     });
 }
 

@@ -116,3 +116,40 @@ fn the_watcher_is_claimed_whoever_searches() {
     assert_eq!(idle.claim_watcher(), None, "there is none");
     assert_eq!((idle.load().parked(), idle.load().searching()), (2, 2));
 }
+
+#[test]
+fn a_push_wakes_no_guest_while_as_many_run_as_there_are_processors() {
+    // Two workers, two guests.
+    let idle = Idle::new(4).with_processors(2, 2);
+    (0..4).for_each(|_| idle.attach());
+    assert!(idle.keeps_off(2) && !idle.keeps_off(1), "workers never do");
+    let _ = idle.park(3, false, true);
+    assert!(idle.load().has_watcher());
+    assert_eq!(idle.notify(), None);
+    // Nobody else to wake, but not two run.
+    let _ = idle.park(2, false, true);
+    assert!(idle.keeps_off(2));
+    let _ = idle.park(0, false, true);
+    assert!(!idle.keeps_off(2) && !idle.keeps_off(3));
+    assert!(idle.notify().is_some());
+}
+
+#[test]
+fn a_push_wakes_a_worker_however_many_run() {
+    // Seventy workers, a guest, one processor.
+    let idle = Idle::new(71).with_processors(70, 1);
+    (0..71).for_each(|_| idle.attach());
+    let _ = idle.park(70, false, true);
+    assert_eq!(idle.notify(), None);
+    let _ = idle.park(69, false, true);
+    assert_eq!(idle.notify(), Some(69));
+}
+
+#[test]
+fn a_push_wakes_a_guest_that_would_watch() {
+    let idle = Idle::new(3).with_processors(2, 1);
+    (0..3).for_each(|_| idle.attach());
+    let _ = idle.park(2, false, true);
+    idle.release_watch(2);
+    assert_eq!(idle.notify(), Some(2));
+}

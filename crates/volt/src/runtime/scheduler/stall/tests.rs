@@ -229,3 +229,39 @@ fn a_driver_that_is_looked_at_is_not_forgotten() {
         assert!(summary.has_watcher() || summary.driver_taken(), "{summary:?}");
     });
 }
+
+/// One processor: a guest leaves tasks to a worker that runs, but not if that is stalled.
+#[test]
+fn a_guest_keeps_off_until_who_runs_is_stalled() {
+    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+    let shared = Shared::new(Config { processors: 1, ..Config::default() }, 1, driver, handle);
+    let parks = [shared.park_of(0), shared.park_of(0)];
+    let worker = Worker::new(&shared, 0, &parks[0]);
+    let index = shared.attach_guest(&parks[1]).unwrap();
+    let guest = Worker::new(&shared, index, &parks[1]);
+    let tasks: Vec<_> =
+        context::with_worker(&worker, || (0..4).map(|_| shared.spawn(async {})).collect());
+    let sleep = || while guest.step() == Step::Continue {};
+    let finished = || tasks.iter().filter(|task| task.is_finished()).count();
+    context::with_worker(&guest, sleep);
+    assert!(guest.roles.get().watcher && shared.idle.is_parked(index));
+    assert_eq!(finished(), 0);
+    // It looks; the worker goes on.
+    worker.count_poll();
+    context::with_worker(&guest, || guest.woke(0, guest.roles.get()));
+    assert_eq!(context::with_worker(&worker, || worker.step()), Step::Continue);
+    context::with_worker(&worker, || drop(shared.spawn(async {})));
+    context::with_worker(&guest, || guest.woke(0, guest.roles.get()));
+    assert_eq!((guest.stage.get(), finished()), (Stage::Asleep, 1));
+    assert!(shared.idle.is_parked(index), "no push has woken it");
+    // And stands still.
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    context::with_worker(&guest, || guest.woke(0, guest.roles.get()));
+    context::with_worker(&guest, sleep);
+    assert_eq!(finished(), 4);
+    assert!(shared.idle.is_parked(index));
+    get_up(&shared.idle, index);
+    shared.detach_guest(index);
+    shared.begin_shutdown();
+    context::with_worker(&worker, || worker.end());
+}
