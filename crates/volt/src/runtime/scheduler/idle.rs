@@ -65,12 +65,13 @@
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
 //!
-//! Processors. Guests beside as many members as there are processors only take turns with them, and
-//! poll their own future later for it. So while that many run, a guest that runs out of tasks neither
-//! searches nor looks after it is published, and nobody claims it if all others run and one watches
-//! ([`Idle::wants_searcher`]). Whoever runs then parks later, and looks: the last one, whoever it is,
-//! sees that fewer run. A poster that sees no worker's bit sees workers that run, or that were claimed,
-//! and look after that: (b), (c). The watcher lets a guest help if one of those who run is stalled.
+//! Processors. A guest beside as many members that compute as there are processors only takes turns
+//! with them, and polls its own future later for it. So while that many run, and the kind of what each
+//! polls is not known to be quick (`Shared::hogs`), a guest that runs out of tasks neither searches nor
+//! looks after it is published, and a poster leaves it alone if one watches and no worker is parked.
+//! Whoever runs then parks later, and looks: the last one, whoever it is, sees that fewer run. A poster
+//! that sees no worker's bit sees workers that run, or that were claimed, and look after that: (b), (c).
+//! The watcher lets a guest help if one of those who run is stalled.
 //!
 //! [`notify`]: Idle::notify
 //! [`park`]: Idle::park
@@ -209,9 +210,9 @@ impl Summary {
         self.wants_searcher() && !self.has_watcher()
     }
 
-    /// True if nobody searches, and somebody could.
+    /// True if a push should wake somebody.
     #[inline]
-    const fn wants_searcher(self) -> bool {
+    pub(crate) const fn wants_searcher(self) -> bool {
         self.searching() == 0 && self.parked() != 0
     }
 }
@@ -294,20 +295,13 @@ impl Idle {
         Summary(self.summary.load(SeqCst))
     }
 
-    /// True if a push should wake somebody.
-    #[inline]
-    pub(crate) fn wants_searcher(&self, summary: Summary) -> bool {
-        summary.wants_searcher() && !self.has_only_guests_to_wake(summary)
-    }
-
-    /// True if nobody but guests is parked, and they would keep off. (Without a watcher one is woken,
-    /// and becomes it.)
-    #[inline]
-    fn has_only_guests_to_wake(&self, summary: Summary) -> bool {
+    /// True if nobody but guests is parked, and they would keep off if those who run compute. (Without
+    /// a watcher one is woken, and becomes it.)
+    pub(crate) fn has_only_guests_to_wake(&self) -> bool {
+        let summary = self.load();
         summary.running() >= self.processors && summary.has_watcher() && !self.a_worker_is_parked()
     }
 
-    #[inline]
     fn a_worker_is_parked(&self) -> bool {
         self.bits.iter().zip((0..self.workers).step_by(64)).any(|(word, first)| {
             let beyond = 64_usize.saturating_sub(self.workers - first);
@@ -317,7 +311,8 @@ impl Idle {
         })
     }
 
-    /// True if member `index`, which runs, or is parked, is a guest and keeps off tasks of others.
+    /// True if member `index`, which runs, or is parked, is a guest and keeps off if those who run
+    /// compute.
     #[inline]
     pub(crate) fn keeps_off(&self, index: usize) -> bool {
         index >= self.workers && {
@@ -441,24 +436,21 @@ impl Idle {
     /// the returned one with CLAIMED.
     #[inline]
     pub(crate) fn notify(&self) -> Option<usize> {
-        if !self.wants_searcher(self.load()) {
+        if !self.load().wants_searcher() {
             return None;
         }
-        self.claim()
+        self.claim(None)
     }
 
-    #[cold]
-    fn claim(&self) -> Option<usize> {
-        let summary = self.take_ticket(|summary| self.wants_searcher(summary))?;
-        Some(self.clear_any_bit(summary))
-    }
-
-    /// As [`notify`](Self::notify), by a member that is parked itself and would rather be the one, or
-    /// for one that would. Neither keeps off.
-    #[cold]
+    /// As [`notify`](Self::notify), by a member that is parked itself and would rather be the one.
     pub(crate) fn notify_preferring(&self, index: usize) -> Option<usize> {
+        self.claim(Some(index))
+    }
+
+    #[cold]
+    fn claim(&self, preferred: Option<usize>) -> Option<usize> {
         let summary = self.take_ticket(Summary::wants_searcher)?;
-        Some(self.clear_preferred_bit(Some(index), summary))
+        Some(self.clear_preferred_bit(preferred, summary))
     }
 
     /// Claims a parked member, whoever searches: for shutdown, where everybody must notice.

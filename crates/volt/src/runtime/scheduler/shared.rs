@@ -353,6 +353,16 @@ impl Shared {
     /// Wakes a member if that is needed, after work was made visible.
     #[inline]
     pub(super) fn notify(&self) {
+        if self.idle.load().wants_searcher() {
+            self.wake_searcher();
+        }
+    }
+
+    #[cold]
+    fn wake_searcher(&self) {
+        if self.idle.has_only_guests_to_wake() && self.hogs(None) >= self.config.processors {
+            return;
+        }
         if let Some(index) = self.idle.notify() {
             self.unpark(index);
         }

@@ -135,10 +135,12 @@ impl Worker<'_> {
         !self.shy.get() && !self.keeps_off()
     }
 
-    /// A guest keeps off tasks of others while as many members run as there are processors, unless
+    /// A guest keeps off tasks of others while as many members compute as there are processors, unless
     /// one of them is stalled.
     pub(super) fn keeps_off(&self) -> bool {
-        !self.helps.get() && self.shared.idle.keeps_off(self.index)
+        self.shared.idle.keeps_off(self.index)
+            && !self.helps.get()
+            && self.shared.hogs(Some(self.index)) >= self.shared.config.processors
     }
 
     /// Sleeps until there is a reason to wake up, or for some time.

@@ -33,9 +33,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::AtomicU64;
 
 use super::quick;
+use super::shared::{Shared, Slot};
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -140,6 +142,22 @@ impl Watch {
 
     fn is_drowsy(&self) -> bool {
         self.interval > LAST_LOOK
+    }
+}
+
+impl Shared {
+    /// How many members beside `except` run what is not known to take little time.
+    #[cold]
+    pub(super) fn hogs(&self, except: Option<usize>) -> usize {
+        let computes = |(index, slot): &(usize, &CachePadded<Slot>)| {
+            // ORD relaxed: a hint.
+            let kind = slot.kind.load(Relaxed);
+            Some(*index) != except
+                && kind != quick::OF_NOBODY
+                && !self.idle.is_parked(*index)
+                && !self.quick.knows(kind)
+        };
+        self.used_slots().iter().enumerate().filter(computes).count()
     }
 }
 

@@ -564,8 +564,7 @@ impl<'r> Worker<'r> {
         let kind = unsafe { task.as_ref() }.type_key();
         self.push(task);
         let summary = self.shared.idle.load();
-        if self.shared.idle.wants_searcher(summary)
-            && !(summary.has_watcher() && self.is_soon_done(kind, running))
+        if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
         {
             self.shared.notify();
         }

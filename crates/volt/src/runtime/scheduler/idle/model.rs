@@ -38,6 +38,9 @@ impl World {
     }
 
     fn notify(&self) {
+        if self.idle.has_only_guests_to_wake() {
+            return;
+        }
         if let Some(index) = self.idle.notify() {
             self.parks[index].unpark(CLAIMED);
         }

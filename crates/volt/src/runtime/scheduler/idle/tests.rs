@@ -118,38 +118,28 @@ fn the_watcher_is_claimed_whoever_searches() {
 }
 
 #[test]
-fn a_push_wakes_no_guest_while_as_many_run_as_there_are_processors() {
+fn guests_keep_off_while_as_many_run_as_there_are_processors() {
     // Two workers, two guests.
     let idle = Idle::new(4).with_processors(2, 2);
     (0..4).for_each(|_| idle.attach());
     assert!(idle.keeps_off(2) && !idle.keeps_off(1), "workers never do");
     let _ = idle.park(3, false, true);
-    assert!(idle.load().has_watcher());
-    assert_eq!(idle.notify(), None);
-    // Nobody else to wake, but not two run.
+    assert!(idle.has_only_guests_to_wake() && idle.load().wants_searcher());
     let _ = idle.park(2, false, true);
-    assert!(idle.keeps_off(2));
+    assert!(idle.keeps_off(2) && idle.has_only_guests_to_wake());
+    idle.release_watch(3);
+    assert!(!idle.has_only_guests_to_wake(), "one of them should watch");
+    assert!(idle.take_watch(3));
     let _ = idle.park(0, false, true);
-    assert!(!idle.keeps_off(2) && !idle.keeps_off(3));
-    assert!(idle.notify().is_some());
+    assert!(!idle.keeps_off(2) && !idle.keeps_off(3) && !idle.has_only_guests_to_wake());
 }
 
 #[test]
-fn a_push_wakes_a_worker_however_many_run() {
-    // Seventy workers, a guest, one processor.
+fn a_parked_worker_is_found_among_seventy() {
     let idle = Idle::new(71).with_processors(70, 1);
     (0..71).for_each(|_| idle.attach());
     let _ = idle.park(70, false, true);
-    assert_eq!(idle.notify(), None);
+    assert!(idle.has_only_guests_to_wake());
     let _ = idle.park(69, false, true);
-    assert_eq!(idle.notify(), Some(69));
-}
-
-#[test]
-fn a_push_wakes_a_guest_that_would_watch() {
-    let idle = Idle::new(3).with_processors(2, 1);
-    (0..3).for_each(|_| idle.attach());
-    let _ = idle.park(2, false, true);
-    idle.release_watch(2);
-    assert_eq!(idle.notify(), Some(2));
+    assert!(!idle.has_only_guests_to_wake());
 }

@@ -230,7 +230,7 @@ fn a_driver_that_is_looked_at_is_not_forgotten() {
     });
 }
 
-/// One processor: a guest leaves tasks to a worker that runs, but not if that is stalled.
+/// One processor: a guest leaves tasks to a worker that computes, but not if that is stalled.
 #[test]
 fn a_guest_keeps_off_until_who_runs_is_stalled() {
     let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
@@ -242,6 +242,7 @@ fn a_guest_keeps_off_until_who_runs_is_stalled() {
     let tasks: Vec<_> =
         context::with_worker(&worker, || (0..4).map(|_| shared.spawn(async {})).collect());
     let sleep = || while guest.step() == Step::Continue {};
+    worker.slot.kind.store(SLOW, Relaxed);
     let finished = || tasks.iter().filter(|task| task.is_finished()).count();
     context::with_worker(&guest, sleep);
     assert!(guest.roles.get().watcher && shared.idle.is_parked(index));
@@ -250,6 +251,7 @@ fn a_guest_keeps_off_until_who_runs_is_stalled() {
     worker.count_poll();
     context::with_worker(&guest, || guest.woke(0, guest.roles.get()));
     assert_eq!(context::with_worker(&worker, || worker.step()), Step::Continue);
+    worker.slot.kind.store(SLOW, Relaxed);
     context::with_worker(&worker, || drop(shared.spawn(async {})));
     context::with_worker(&guest, || guest.woke(0, guest.roles.get()));
     assert_eq!((guest.stage.get(), finished()), (Stage::Asleep, 1));
