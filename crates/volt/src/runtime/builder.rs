@@ -467,12 +467,7 @@ impl Builder {
             return invalid("`worker_threads` is too large: a runtime has at most 4,000 workers");
         }
         let (driver, handle) = Driver::new(workers, clock)?;
-        let mut config = self.config.clone();
-        if workers > 0 {
-            config.processors =
-                std::thread::available_parallelism().map_or(usize::MAX, usize::from);
-        }
-        let shared = Shared::new(config, workers, driver, handle);
+        let shared = Shared::new(self.config.clone(), workers, driver, handle);
         // If a thread cannot be started, dropping this ends the others.
         let runtime = Runtime::from_shared(shared.clone());
         for index in 0..workers {

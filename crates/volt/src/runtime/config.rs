@@ -21,8 +21,6 @@ pub(crate) struct Config {
     pub(crate) global_queue_interval: Option<u32>,
     /// A fixed number of polls between two looks at the driver.
     pub(crate) event_interval: Option<u32>,
-    /// While so many members run, guests keep off tasks.
-    pub(crate) processors: usize,
     pub(crate) thread_name: ThreadName,
     pub(crate) thread_stack_size: Option<usize>,
     pub(crate) thread_keep_alive: Duration,
@@ -47,7 +45,6 @@ impl Default for Config {
             seed: 0,
             global_queue_interval: None,
             event_interval: None,
-            processors: usize::MAX,
             thread_name: Arc::new(|| "volt-worker".into()),
             thread_stack_size: None,
             thread_keep_alive: Duration::from_secs(10),

@@ -65,14 +65,6 @@
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
 //!
-//! Processors. A guest beside as many members that compute as there are processors only takes turns
-//! with them, and polls its own future later for it. So while that many run, and the kind of what each
-//! polls is not known to be quick (`Shared::hogs`), a guest that runs out of tasks neither searches nor
-//! looks after it is published, and a poster leaves it alone if one watches and no worker is parked.
-//! Whoever runs then parks later, and looks: the last one, whoever it is, sees that fewer run. A poster
-//! that sees no worker's bit sees workers that run, or that were claimed, and look after that: (b), (c).
-//! The watcher lets a guest help if one of those who run is stalled.
-//!
 //! [`notify`]: Idle::notify
 //! [`park`]: Idle::park
 //! [`unpark_self`]: Idle::unpark_self
@@ -198,12 +190,6 @@ impl Summary {
         self.attached() > self.parked() + 1
     }
 
-    /// Members that are not parked.
-    #[inline]
-    const fn running(self) -> usize {
-        self.attached().saturating_sub(self.parked())
-    }
-
     /// True if something that needs watching should wake somebody.
     #[inline]
     pub(crate) const fn wants_watcher(self) -> bool {
@@ -264,10 +250,6 @@ pub(crate) enum SelfUnpark {
 pub(crate) struct Idle {
     summary: CachePadded<AtomicU64>,
     bits: Box<[AtomicU64]>,
-    /// The members below are workers, the others guests.
-    workers: usize,
-    /// While so many run, guests keep off.
-    processors: usize,
 }
 
 impl Idle {
@@ -277,14 +259,7 @@ impl Idle {
         Self {
             summary: CachePadded::new(AtomicU64::new(0)),
             bits: (0..capacity.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-            workers: capacity,
-            processors: usize::MAX,
         }
-    }
-
-    /// The members from `workers` on are guests, and keep off while `processors` members run.
-    pub(crate) fn with_processors(self, workers: usize, processors: usize) -> Self {
-        Self { workers, processors: processors.max(1), ..self }
     }
 
     /// The packed word, in the total order with the queues.
@@ -293,32 +268,6 @@ impl Idle {
         total_order();
         // ORD[ID3] acquire: SeqCst, after a store to a queue.
         Summary(self.summary.load(SeqCst))
-    }
-
-    /// True if nobody but guests is parked, and they would keep off if those who run compute. (Without
-    /// a watcher one is woken, and becomes it.)
-    pub(crate) fn has_only_guests_to_wake(&self) -> bool {
-        let summary = self.load();
-        summary.running() >= self.processors && summary.has_watcher() && !self.a_worker_is_parked()
-    }
-
-    fn a_worker_is_parked(&self) -> bool {
-        self.bits.iter().zip((0..self.workers).step_by(64)).any(|(word, first)| {
-            let beyond = 64_usize.saturating_sub(self.workers - first);
-            // ORD relaxed: the bits of those who were parked when the summary was read are seen, as
-            // that was read with acquire; a bit that is cleared since is a claim's, who looks (b).
-            word.load(Relaxed) << beyond != 0
-        })
-    }
-
-    /// True if member `index`, which runs, or is parked, is a guest and keeps off if those who run
-    /// compute.
-    #[inline]
-    pub(crate) fn keeps_off(&self, index: usize) -> bool {
-        index >= self.workers && {
-            let itself = usize::from(!self.is_parked(index));
-            self.load().running().saturating_sub(itself) >= self.processors
-        }
     }
 
     /// Changes the packed word by `f`, unless that returns None. The word as it was.

@@ -191,7 +191,6 @@ impl Shared {
         });
         let guests = if workers == 0 { 1 } else { GUESTS };
         let members = workers + guests;
-        let processors = config.processors;
         let slow = config
             .slow_poll_threshold
             .map(|threshold| Box::new(SlowPolls::new(threshold, config.on_slow_poll.clone())));
@@ -203,7 +202,7 @@ impl Shared {
             guests: AtomicU64::new(0),
             waiting_guests: Mutex::new(Vec::new()),
             injector: Injector::new(),
-            idle: Idle::new(members).with_processors(workers, processors),
+            idle: Idle::new(members),
             quick: Quick::new(),
             untimed: Quick::new(),
             slow,
@@ -353,16 +352,6 @@ impl Shared {
     /// Wakes a member if that is needed, after work was made visible.
     #[inline]
     pub(super) fn notify(&self) {
-        if self.idle.load().wants_searcher() {
-            self.wake_searcher();
-        }
-    }
-
-    #[cold]
-    fn wake_searcher(&self) {
-        if self.idle.has_only_guests_to_wake() && self.hogs(None) >= self.config.processors {
-            return;
-        }
         if let Some(index) = self.idle.notify() {
             self.unpark(index);
         }

@@ -58,7 +58,6 @@ impl Worker<'_> {
     /// Counts this member as parked.
     fn publish(&self) {
         self.slot.metrics.parks.add(1);
-        self.helps.set(false);
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
         let roles = self.shared.idle.park(self.index, searching, returns);
@@ -132,15 +131,7 @@ impl Worker<'_> {
         if self.shared.config.planted_bug {
             return false;
         }
-        !self.shy.get() && !self.keeps_off()
-    }
-
-    /// A guest keeps off tasks of others while as many members compute as there are processors, unless
-    /// one of them is stalled.
-    pub(super) fn keeps_off(&self) -> bool {
-        self.shared.idle.keeps_off(self.index)
-            && !self.helps.get()
-            && self.shared.hogs(Some(self.index)) >= self.shared.config.processors
+        !self.shy.get()
     }
 
     /// Sleeps until there is a reason to wake up, or for some time.
@@ -276,7 +267,6 @@ impl Worker<'_> {
         let look = self.look_after_others(&mut watch);
         let attended = watch.driver_was_turned(self.shared.driver_turns.get());
         self.watch.set(watch);
-        self.helps.set(watch.stalled);
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);
@@ -305,7 +295,7 @@ impl Worker<'_> {
                 self.roles.set(roles);
             }
         }
-        if !self.shy.get() && !self.keeps_off() && self.shared.has_work() {
+        if !self.shy.get() && self.shared.has_work() {
             if let Some(index) = self.shared.idle.notify_preferring(self.index) {
                 self.shared.unpark(index);
             }

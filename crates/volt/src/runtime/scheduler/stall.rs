@@ -33,11 +33,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::AtomicU64;
 
 use super::quick;
-use super::shared::{Shared, Slot};
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -115,15 +113,13 @@ pub(super) struct Watch {
     unproven: u64,
     /// How often the driver had been turned.
     turns: u64,
-    /// The last look found a stalled member.
-    pub(super) stalled: bool,
     pub(super) interval: Duration,
 }
 
 impl Watch {
     /// `turns`: how often the driver has been turned until now.
     pub(super) const fn new(turns: u64) -> Self {
-        Self { polls: 0, unproven: 0, turns, stalled: false, interval: FIRST_LOOK }
+        Self { polls: 0, unproven: 0, turns, interval: FIRST_LOOK }
     }
 
     /// True if somebody has turned the driver since this was asked last.
@@ -145,22 +141,6 @@ impl Watch {
     }
 }
 
-impl Shared {
-    /// How many members beside `except` run what is not known to take little time.
-    #[cold]
-    pub(super) fn hogs(&self, except: Option<usize>) -> usize {
-        let computes = |(index, slot): &(usize, &CachePadded<Slot>)| {
-            // ORD relaxed: a hint.
-            let kind = slot.kind.load(Relaxed);
-            Some(*index) != except
-                && kind != quick::OF_NOBODY
-                && !self.idle.is_parked(*index)
-                && !self.quick.knows(kind)
-        };
-        self.used_slots().iter().enumerate().filter(computes).count()
-    }
-}
-
 impl Worker<'_> {
     /// The watcher's look at the others.
     #[cold]
@@ -169,7 +149,6 @@ impl Worker<'_> {
         let now = self.now_ns();
         let (mut total, mut unproven) = (0_u64, 0_u64);
         let (mut busy, mut at_work) = (false, false);
-        watch.stalled = false;
         for (index, slot) in shared.used_slots().iter().enumerate() {
             // ORD relaxed: a hint, see `Watched`.
             let polls = slot.polls.load(Relaxed);
@@ -192,7 +171,6 @@ impl Worker<'_> {
             if stood_still < STALL_NS {
                 continue;
             }
-            watch.stalled = true;
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
                 shared.quick.forget(kind);

@@ -107,8 +107,6 @@ pub(crate) struct Worker<'r> {
     pub(super) choosy: Cell<bool>,
     /// It has left a task to the workers: it does not look for more until it is asked to.
     pub(super) shy: Cell<bool>,
-    /// A guest that has seen a stalled member: it does not keep off until it has found nothing.
-    pub(super) helps: Cell<bool>,
 }
 
 impl<'r> Worker<'r> {
@@ -147,7 +145,6 @@ impl<'r> Worker<'r> {
             is_last: Cell::new(false),
             choosy: Cell::new(false),
             shy: Cell::new(false),
-            helps: Cell::new(false),
         }
     }
 
@@ -388,7 +385,7 @@ impl<'r> Worker<'r> {
         if self.shared.is_shut_down() {
             return Step::Exit;
         }
-        if self.shy.get() || self.keeps_off() {
+        if self.shy.get() {
             // What there is elsewhere is not for us.
             self.end_search();
         } else if let Some(task) = self.fetch().or_else(|| self.search()) {

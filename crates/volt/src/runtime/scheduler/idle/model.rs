@@ -18,10 +18,7 @@ struct World {
 
 impl World {
     fn new(members: usize, tasks: usize) -> Arc<Self> {
-        Self::with(Idle::new(members), members, tasks)
-    }
-
-    fn with(idle: Idle, members: usize, tasks: usize) -> Arc<Self> {
+        let idle = Idle::new(members);
         (0..members).for_each(|_| idle.attach());
         Arc::new(Self {
             idle,
@@ -38,9 +35,6 @@ impl World {
     }
 
     fn notify(&self) {
-        if self.idle.has_only_guests_to_wake() {
-            return;
-        }
         if let Some(index) = self.idle.notify() {
             self.parks[index].unpark(CLAIMED);
         }
@@ -70,8 +64,7 @@ impl World {
     fn work(&self, index: usize) {
         let mut searching = false;
         while !self.stop.load(Acquire) {
-            let keeps_off = self.idle.keeps_off(index);
-            if !keeps_off && self.pop() {
+            if self.pop() {
                 if std::mem::take(&mut searching)
                     && self.idle.end_search()
                     && self.queue.load(SeqCst) > 0
@@ -81,15 +74,14 @@ impl World {
                 self.run();
                 continue;
             }
-            if !searching && !keeps_off {
+            if !searching {
                 searching = self.idle.start_search();
                 if searching {
                     continue;
                 }
             }
             self.idle.park(index, searching, true);
-            let looks = !self.idle.keeps_off(index);
-            if looks && self.queue.load(SeqCst) > 0 || self.stop.load(SeqCst) {
+            if self.queue.load(SeqCst) > 0 || self.stop.load(SeqCst) {
                 if let Some(index) = self.idle.notify_preferring(index) {
                     self.parks[index].unpark(CLAIMED);
                 }
@@ -212,36 +204,6 @@ fn a_claim_finds_the_members_place_to_sleep() {
         world.1[0].with_mut(|_| ());
         let _ = world.0.idle.park(0, false, true);
         claimer.join().unwrap();
-    });
-}
-
-/// One processor: a guest leaves the task to a worker that runs, and takes it if that one parks.
-#[test]
-fn a_guest_keeps_off_against_parking() {
-    loom::model(|| {
-        let world = World::with(Idle::new(2).with_processors(1, 1), 2, 1);
-        let members = [0, 1].map(|index| {
-            let world = world.clone();
-            thread::spawn(move || world.work(index))
-        });
-        world.push();
-        members.into_iter().for_each(|member| member.join().unwrap());
-        assert_eq!(world.left.load(Relaxed), 0);
-    });
-}
-
-/// The same with two guests, which both keep off while the other one is still about to park.
-#[test]
-fn guests_that_keep_off_do_not_rely_on_each_other() {
-    loom::model(|| {
-        let world = World::with(Idle::new(2).with_processors(0, 1), 2, 1);
-        let members = [0, 1].map(|index| {
-            let world = world.clone();
-            thread::spawn(move || world.work(index))
-        });
-        world.push();
-        members.into_iter().for_each(|member| member.join().unwrap());
-        assert_eq!(world.left.load(Relaxed), 0);
     });
 }
 

@@ -116,30 +116,3 @@ fn the_watcher_is_claimed_whoever_searches() {
     assert_eq!(idle.claim_watcher(), None, "there is none");
     assert_eq!((idle.load().parked(), idle.load().searching()), (2, 2));
 }
-
-#[test]
-fn guests_keep_off_while_as_many_run_as_there_are_processors() {
-    // Two workers, two guests.
-    let idle = Idle::new(4).with_processors(2, 2);
-    (0..4).for_each(|_| idle.attach());
-    assert!(idle.keeps_off(2) && !idle.keeps_off(1), "workers never do");
-    let _ = idle.park(3, false, true);
-    assert!(idle.has_only_guests_to_wake() && idle.load().wants_searcher());
-    let _ = idle.park(2, false, true);
-    assert!(idle.keeps_off(2) && idle.has_only_guests_to_wake());
-    idle.release_watch(3);
-    assert!(!idle.has_only_guests_to_wake(), "one of them should watch");
-    assert!(idle.take_watch(3));
-    let _ = idle.park(0, false, true);
-    assert!(!idle.keeps_off(2) && !idle.keeps_off(3) && !idle.has_only_guests_to_wake());
-}
-
-#[test]
-fn a_parked_worker_is_found_among_seventy() {
-    let idle = Idle::new(71).with_processors(70, 1);
-    (0..71).for_each(|_| idle.attach());
-    let _ = idle.park(70, false, true);
-    assert!(idle.has_only_guests_to_wake());
-    let _ = idle.park(69, false, true);
-    assert!(!idle.has_only_guests_to_wake());
-}
