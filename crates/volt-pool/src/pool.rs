@@ -113,8 +113,8 @@ impl ThreadPool {
         /// instead.
         #[track_caller]
         pub const fn with_threads(threads: usize) -> Self {
-            assert!(threads > 0, "a thread pool needs at least one thread");
-            assert!(threads <= Self::MAX_THREADS, "more threads than a thread pool can count");
+            assert!(threads > 0, "`threads` of a thread pool is at least 1");
+            assert!(threads <= Self::MAX_THREADS, "`threads` of a thread pool is at most MAX_THREADS");
             Self { core: AtomicPtr::new(ptr::null_mut()), threads: threads as u32 }
         }
     }

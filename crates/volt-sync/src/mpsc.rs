@@ -1,7 +1,8 @@
 //! A channel with many senders and one receiver: Tokio's `mpsc`, on any executor.
 //!
 //! [`channel`] holds a fixed number of messages and makes senders wait; [`unbounded_channel`] holds
-//! as many as memory does. Names, signatures and semantics are those of `tokio::sync::mpsc`.
+//! as many as memory does. Names, signatures and semantics are those of `tokio::sync::mpsc`, except
+//! for the order of sends that are pending together.
 //! `send_timeout` needs a clock, which this crate does not know: [`Sender::send_until`] takes any
 //! future as its deadline.
 //!

@@ -111,9 +111,10 @@ impl<T> RwLock<T> {
         /// let reader = lock.blocking_read();
         /// assert!(lock.try_read().is_err());
         /// ```
+        #[track_caller]
         pub const fn with_max_readers(value: T, max_readers: u32) -> Self {
-            assert!(max_readers > 0, "an RwLock needs room for a reader");
-            assert!(max_readers <= MAX_READS, "an RwLock may not have that many readers");
+            assert!(max_readers > 0, "`max_readers` of an RwLock is at least 1");
+            assert!(max_readers <= MAX_READS, "`max_readers` of an RwLock is at most u32::MAX >> 3");
             Self {
                 permits: Permits::new(max_readers as usize),
                 max_readers,
@@ -147,6 +148,7 @@ impl<T> RwLock<T> {
         /// static LOCK: RwLock<u32> = RwLock::const_with_max_readers(5, 1024);
         /// assert_eq!(*LOCK.blocking_read(), 5);
         /// ```
+        #[track_caller]
         pub const fn const_with_max_readers(value: T, max_readers: u32) -> Self {
             Self::with_max_readers(value, max_readers)
         }

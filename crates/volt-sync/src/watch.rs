@@ -31,8 +31,8 @@
 //! turns as std's `RwLock` lets them.
 //!
 //! # Cancel safety
-//! A [`changed`](Receiver::changed) or [`wait_for`](Receiver::wait_for) that is dropped has marked
-//! nothing as seen.
+//! A [`changed`](Receiver::changed) that is dropped has marked nothing as seen. A
+//! [`wait_for`](Receiver::wait_for) has marked the values that it has rejected, and no other.
 //!
 //! # Cost and memory
 //! [`channel`] allocates once, 18 words and the value. Sending is the two read-modify-writes of the

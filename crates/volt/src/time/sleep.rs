@@ -16,7 +16,8 @@ use super::{Instant, scope};
 ///
 /// Never early. Late by what it takes to wake the thread that waits for the runtime's next timer
 /// and to run the task, some 30 us on an idle machine. A `duration` beyond what the clock can
-/// represent waits practically for ever.
+/// represent waits practically for ever. One of zero does not wait: for a turn of others, use
+/// [`yield_now`](crate::task::yield_now).
 ///
 /// # Panics
 /// Outside of a Volt runtime; and when it is polled for the first time outside of one, or after
