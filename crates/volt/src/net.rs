@@ -1,7 +1,9 @@
 //! TCP, UDP and unix-domain sockets.
 //!
 //! Names and semantics are Tokio's. A socket belongs to the runtime in which it was made, and works
-//! in any task; its operations try the system call first and wait only when it would block.
+//! in any task; its operations try the system call first and wait only when it would block, or when as
+//! far as is known it would. So a future that is polled once and is pending does not say that nothing
+//! is there: the `try_` functions ask the system.
 //!
 //! # Panics
 //! Whatever makes a socket panics outside a runtime.

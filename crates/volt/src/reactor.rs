@@ -126,6 +126,19 @@ impl Handle {
         context::with_driver(caller, |driver| driver.reactor.clone())
     }
 
+    /// True if this thread is a member of the runtime that turns the reactor.
+    fn is_turned_here(&self) -> bool {
+        #[cfg(test)]
+        if tests::TURNS.get() {
+            return true;
+        }
+        context::current_worker(|worker| {
+            worker.is_some_and(|worker| {
+                std::ptr::eq(&*worker.shared.driver_handle.reactor.0, &*self.0)
+            })
+        })
+    }
+
     /// Makes the current turn return, or the next one that waits.
     pub(crate) fn unpark(&self) {
         if self.0.unpark.unpark() {

@@ -4,12 +4,14 @@
 mod support;
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
 use support::{bounded, each};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use volt::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
+use volt::runtime::{Builder, Runtime};
 use volt::time::Instant;
 
 /// More exchanges than have to go by before reads are put off.
@@ -38,13 +40,18 @@ async fn train(
     for round in 0..TRAINING as u64 {
         let mut message = [0; 8];
         let mut read = std::pin::pin!(reader.read_exact(&mut message));
+        let mut written = false;
         poll_fn(|cx| {
-            assert!(read.as_mut().poll(cx).is_pending());
-            Poll::Ready(())
+            let read = read.as_mut().poll(cx);
+            if !std::mem::replace(&mut written, true) {
+                assert!(read.is_pending());
+                let write = Pin::new(&mut *writer).poll_write(cx, &round.to_le_bytes());
+                assert!(matches!(write, Poll::Ready(Ok(8))));
+            }
+            read
         })
-        .await;
-        writer.write_all(&round.to_le_bytes()).await.unwrap();
-        read.await.unwrap();
+        .await
+        .unwrap();
         assert_eq!(message, round.to_le_bytes());
     }
 }
@@ -92,15 +99,18 @@ fn datagrams_that_came_together_are_all_received() {
             let count = if round % TRAINING as u32 == 99 { 3 } else { 1 };
             let mut first = [0; 16];
             let mut receive = std::pin::pin!(b.recv(&mut first));
-            poll_fn(|cx| {
-                assert!(receive.as_mut().poll(cx).is_pending());
-                Poll::Ready(())
-            })
-            .await;
-            for number in 0..count {
-                a.send(&(round + number).to_le_bytes()).await.unwrap();
-            }
-            assert_eq!(receive.await.unwrap(), 4);
+            let mut sent = false;
+            let received = poll_fn(|cx| {
+                let received = receive.as_mut().poll(cx);
+                if !std::mem::replace(&mut sent, true) {
+                    assert!(received.is_pending());
+                    for number in 0..count {
+                        a.try_send(&(round + number).to_le_bytes()).unwrap();
+                    }
+                }
+                received
+            });
+            assert_eq!(received.await.unwrap(), 4);
             for number in 1..count {
                 assert_eq!(b.recv(&mut buf).await.unwrap(), 4);
                 assert_eq!(buf[..4], (round + number).to_le_bytes());
@@ -154,10 +164,95 @@ fn a_read_that_was_put_off_and_given_up_hides_nothing_from_others() {
     });
 }
 
+/// Two messages came together, one is read.
+async fn one_of_two() -> (UnixStream, UnixStream) {
+    let (mut client, mut server) = UnixStream::pair().unwrap();
+    train(&mut client, &mut server).await;
+    client.write_all(b"onetwo").await.unwrap();
+    server.read_exact(&mut [0; 3]).await.unwrap();
+    (client, server)
+}
+
+async fn reads_the_other(mut server: UnixStream) {
+    let mut rest = [0; 3];
+    let read = volt::time::timeout(Duration::from_secs(20), server.read_exact(&mut rest)).await;
+    read.expect("does not hang").unwrap();
+    assert_eq!(&rest, b"two");
+}
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Nobody turns the reactor any more, or would have to.
+#[test]
+fn a_socket_of_a_runtime_that_rests_is_read_in_another() {
+    let (one, two) = (current_thread(), current_thread());
+    let (_client, server) = one.block_on(one_of_two());
+    two.block_on(reads_the_other(server));
+    // The same if the read was put off while the first one ran.
+    let (_client, server) = one.block_on(async {
+        let (client, mut server) = one_of_two().await;
+        poll_fn(|cx| {
+            let polled = Pin::new(&mut server).poll_read(cx, &mut ReadBuf::new(&mut [0; 3]));
+            assert!(polled.is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        (client, server)
+    });
+    two.block_on(async {
+        let readable = volt::time::timeout(Duration::from_secs(20), server.readable()).await;
+        readable.expect("does not hang").unwrap();
+        reads_the_other(server).await;
+    });
+}
+
+#[test]
+fn a_socket_is_read_elsewhere_while_the_only_worker_waits_for_that() {
+    let one = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (done, is_done) = std::sync::mpsc::channel();
+    drop(one.spawn(async move {
+        let (_client, server) = one_of_two().await;
+        std::thread::scope(|scope| {
+            scope.spawn(|| current_thread().block_on(reads_the_other(server)));
+        });
+        done.send(()).unwrap();
+    }));
+    is_done.recv().unwrap();
+}
+
+/// A client that throws late answers away before each question. (On one thread: on several, the event
+/// of an answer may come before anybody asks again, as if somebody had waited for it.)
+#[test]
+fn who_does_not_wait_gets_what_is_there() {
+    current_thread().block_on(async {
+        let (a, b) = udp_pair().await;
+        let mut late = 0;
+        for round in 0..3 * TRAINING as u32 {
+            let mut buf = [0; 16];
+            poll_fn(|cx| {
+                while std::pin::pin!(b.recv(&mut buf)).poll(cx).is_ready() {
+                    late += 1;
+                }
+                Poll::Ready(())
+            })
+            .await;
+            assert_eq!(late, round / 97, "round {round}");
+            a.send(&round.to_le_bytes()).await.unwrap();
+            if round % 97 == 96 {
+                a.send(b"duplicate").await.unwrap();
+            }
+            assert_eq!(b.recv(&mut buf).await.unwrap(), 4);
+            assert_eq!(buf[..4], round.to_le_bytes());
+        }
+    });
+}
+
 /// A paused clock moves on only when nothing is left to read.
 #[test]
 fn a_paused_clock_does_not_overtake_what_is_in_the_socket() {
-    let mut builder = volt::runtime::Builder::new_current_thread();
+    let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let (mut client, mut server) = UnixStream::pair().unwrap();

@@ -6,7 +6,8 @@
 //! there is something, as after a read that has found nothing. What had been left in there makes no
 //! event, so the reactor's thread sees to it that the read is made before it waits (`View::remind`).
 //! If that was necessary, the habit is unlearned: there was something left, or waiting for events
-//! is the rule here, and then to put a read off costs more than it saves.
+//! is the rule here, and then to put a read off costs more than it saves. It is as well if somebody asks
+//! again before there was an event: then nobody waits for one here, and a read that fails is an answer.
 //!
 //! Rejected: one habit for all sources of a reactor (one that waits long would teach the others);
 //! `TCP_INQ`, FIONREAD and level-triggered events, see `docs/design/net.md`.
@@ -63,7 +64,7 @@ impl Habit {
             return false;
         }
         if event.is_reminder() {
-            self.store(0);
+            self.unlearn();
             return false;
         }
         habit & TICK == event.tick()
@@ -80,13 +81,24 @@ impl Habit {
         }
     }
 
+    /// Somebody asks again, and there was no event since `tick`.
+    #[inline]
+    pub(super) fn asked_again(&self, tick: u32) {
+        let habit = self.load();
+        if habit & TICK == tick && habit > TICK {
+            self.unlearn();
+        }
+    }
+
+    /// What was learnt does not hold.
+    pub(super) fn unlearn(&self) {
+        self.store(0);
+    }
+
     /// A read after `event` has found something and left nothing.
     #[inline]
     pub(super) fn emptied(&self, event: Event) {
-        let habit = self.load();
-        if habit & TICK == event.tick() && habit > TICK {
-            self.store(0);
-        }
+        self.asked_again(event.tick());
     }
 
     /// A read after `event` has found nothing.

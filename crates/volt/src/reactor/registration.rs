@@ -161,10 +161,30 @@ impl Registration {
     }
 
     /// Whether the read after `event` is put off until the next event, or a look of the reactor that
-    /// finds none.
+    /// finds none. Only by those who turn that reactor: it may rest while others read.
     #[inline]
     fn puts_off(&self, event: Event) -> bool {
-        self.habit.expects_nothing(event) && self.key.put_off(event, &self.handle.0.unpark)
+        self.habit.expects_nothing(event)
+            && self.handle.is_turned_here()
+            && self.key.put_off(event, &self.handle.0.unpark)
+    }
+
+    /// A call begins that may wait for `mask`. If it would wait to read, and a read was put off, that is
+    /// made now: who asks again without an event has not waited for one.
+    #[inline]
+    fn asked(&self, mask: Ready) {
+        if !mask.intersects(Ready::READABLE) {
+            return;
+        }
+        if let Some(tick) = self.source().unreadable_since() {
+            self.habit.asked_again(tick);
+            self.source().remind();
+        }
+    }
+
+    /// Says that there is something to read still: it was only looked at.
+    pub(crate) fn was_peeked(&self) {
+        self.habit.unlearn();
     }
 
     /// Says that a read after `event` has found something, and whether that may have been all.
@@ -185,6 +205,7 @@ impl Registration {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Event>> {
         ready!(coop::poll_proceed(cx));
+        self.asked(direction.mask());
         let event = ready!(self.source().poll_ready(direction, cx));
         coop::made_progress();
         Poll::Ready(event.live())
@@ -199,6 +220,7 @@ impl Registration {
         mut io: impl FnMut(Event) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
         ready!(coop::poll_proceed(cx));
+        self.asked(direction.mask());
         loop {
             let event = ready!(self.poll_to_try(direction, cx))?;
             match io(event) {
@@ -216,6 +238,7 @@ impl Registration {
     /// Waits until the source is ready for some of `interest`. Any number of tasks may.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Event> {
         poll_fn(coop::poll_proceed).await;
+        self.asked(interest.mask());
         let event = self.source().readiness(interest).await;
         coop::made_progress();
         event.live()
@@ -228,6 +251,7 @@ impl Registration {
         mut io: impl FnMut() -> io::Result<R>,
     ) -> io::Result<R> {
         poll_fn(coop::poll_proceed).await;
+        self.asked(interest.mask());
         loop {
             let event = match self.look_to_try(interest.mask()) {
                 Some(event) if !(interest == Interest::READABLE && self.puts_off(event)) => event,

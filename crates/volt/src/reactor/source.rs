@@ -256,6 +256,14 @@ impl Source {
         self.look_for(u64::from(mask.bits()) | more)
     }
 
+    /// The tick of the last event, if there is nothing to read as far as is known.
+    #[inline]
+    pub(super) fn unreadable_since(&self) -> Option<u32> {
+        let word = self.load();
+        let worth_a_try = u64::from(Ready::READABLE.bits()) | FRESH | SHUTDOWN;
+        (word.0 & worth_a_try == 0).then(|| word.tick() as u32)
+    }
+
     /// Adds readiness, unless the slot has passed to another registration. Returns whether it did.
     pub(crate) fn set(&self, generation: u32, ready: Ready) -> bool {
         self.update(|word| (word.generation() == generation).then(|| word.after_event(ready)))

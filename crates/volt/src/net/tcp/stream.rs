@@ -221,7 +221,10 @@ impl TcpStream {
     /// # }
     /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().async_io(Interest::READABLE, || self.io.peek(buf)).await
+        let peeked =
+            self.io.registration().async_io(Interest::READABLE, || self.io.peek(buf)).await;
+        self.io.registration().was_peeked();
+        peeked
     }
 
     /// [`peek`](Self::peek) for hand-written futures. Returns how many bytes were added to `buf`.
