@@ -103,26 +103,6 @@ impl<T: Link> LinkedList<T> {
         }
     }
 
-    /// Prepends `node`.
-    ///
-    /// # Safety
-    /// 1. `node` is alive, pinned, and in no list.
-    /// 2. It is removed before it is freed.
-    pub unsafe fn push_front(&mut self, node: NonNull<T>) {
-        // SAFETY: `node` is alive (obligation 1).
-        let mut links = unsafe { T::pointers(node) };
-        // SAFETY: invariant 2 (the lock) makes this the only reference to the links.
-        let links = unsafe { links.as_mut() };
-        debug_assert!(links.next.is_none() && self.tail != Some(node), "node linked twice");
-        links.prev = None;
-        links.next = self.head;
-        match self.head.replace(node) {
-            None => self.tail = Some(node),
-            // SAFETY: `head` is linked, so alive (invariant 1) and ours to change (invariant 2).
-            Some(head) => unsafe { Self::links(head).prev = Some(node) },
-        }
-    }
-
     /// Moves all nodes of `other` to the end of this list.
     pub fn append(&mut self, other: &mut Self) {
         let (Some(head), Some(tail)) = (other.head.take(), other.tail.take()) else { return };

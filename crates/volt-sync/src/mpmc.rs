@@ -18,10 +18,12 @@
 //! Messages are received in the order in which they were sent. Waiting senders get free places in
 //! the order in which they began to wait, and nobody overtakes them. Waiting receivers are woken in
 //! the order in which they began to wait; a receiver that comes between a wake-up and its effect
-//! may take the message, and the one that was woken waits on at the front. On a runtime that allows it
+//! may take the message, and the one that was woken waits on before all that were not, several such ones in
+//! the order in which they came back. On a runtime that allows it
 //! ([`allow_turns`](crate::coop::allow_turns)), and on any executor while several tasks of one thread wait
 //! for the same channel again and again, a task that would have to wait gives others up to sixteen turns
-//! before it begins to: others may be faster until then. So of two sends that are pending at once, also in
+//! before it begins to: others may be faster until then. Receivers stop that for a while when one of them
+//! was woken and came too late 64 times, so that none is passed over for ever. So of two sends that are pending at once, also in
 //! one task, either may be first: await one before the next if their order matters.
 //!
 //! # Cancel safety

@@ -20,7 +20,8 @@
 //!
 //! A turn is as long as the polls of all who are runnable on the thread: behind thousands of tasks, or one
 //! that computes, a turn that pays still costs more than it saves. So one in [`TIMED`] is timed, from the
-//! wake-up to the next poll on the same thread. A wait has as many turns as fit into [`DELAY_NS`] at the
+//! wake-up to the next poll of the same future on the same thread (the task may poll others as well, whose
+//! turns would end it too early). A wait has as many turns as fit into [`DELAY_NS`] at the
 //! pace of the last one that was timed; if not even one does, opportunities are let pass as above, whether
 //! turns pay or not, with one turn between two rests to see if it still takes so long.
 //!
@@ -74,7 +75,7 @@ pub(crate) struct Lesson {
     handed: Cell<u8>,
     /// Turns until the next one that is timed.
     untimed: Cell<u8>,
-    /// The task whose turn is timed, and when that began.
+    /// The wait whose turn is timed, and when that began.
     timed: Cell<Option<(usize, Instant)>>,
     /// How long the last one took that was timed.
     turn_ns: Cell<u32>,
@@ -108,10 +109,10 @@ impl Lesson {
         others >= CROWD
     }
 
-    /// True if this is an opportunity for a turn of `task`, which is in vain as far as is known, and not
-    /// one to let pass. It has `given` some in this wait.
-    pub(crate) fn give(&self, task: usize, given: u8) -> bool {
-        self.came_back(task, given > 0);
+    /// True if this is an opportunity for a turn of the future at the address `wait`, which is in vain as
+    /// far as is known, and not one to let pass. It has `given` some.
+    pub(crate) fn give(&self, wait: usize, given: u8) -> bool {
+        self.came_back(wait, given > 0);
         let pass = self.pass.get();
         if pass > 0 {
             self.pass.set(pass - 1);
@@ -119,7 +120,7 @@ impl Lesson {
         }
         if self.is_long() {
             // One, to see. Should the task not come back here, the next one comes after a rest as well.
-            self.time(task);
+            self.time(wait);
             self.pass.set(self.rest.get());
             return true;
         }
@@ -127,7 +128,7 @@ impl Lesson {
             return false;
         }
         match self.untimed.get() {
-            0 => self.time(task),
+            0 => self.time(wait),
             untimed => self.untimed.set(untimed - 1),
         }
         let left = self.turns.get() - 1;
@@ -151,18 +152,18 @@ impl Lesson {
         self.turn_ns.get() > DELAY_NS
     }
 
-    /// The turn of `task` that begins is timed.
-    fn time(&self, task: usize) {
+    /// The turn of `wait` that begins is timed.
+    fn time(&self, wait: usize) {
         self.untimed.set(TIMED - 1);
         if CLOCK {
-            self.timed.set(Some((task, now())));
+            self.timed.set(Some((wait, now())));
         }
     }
 
-    /// `task` is polled, `after` a turn or for another reason.
-    fn came_back(&self, task: usize, after: bool) {
+    /// The future at `wait` is polled, `after` a turn or for another reason.
+    fn came_back(&self, wait: usize, after: bool) {
         let Some((timed, began)) = self.timed.get() else { return };
-        if timed == task {
+        if timed == wait {
             self.timed.set(None);
             if after {
                 self.took(u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX));
@@ -181,9 +182,9 @@ impl Lesson {
         }
     }
 
-    /// A turn of `task` was not in vain.
-    pub(crate) fn paid(&self, task: usize) {
-        self.came_back(task, true);
+    /// A turn of `wait` was not in vain.
+    pub(crate) fn paid(&self, wait: usize) {
+        self.came_back(wait, true);
         if self.is_long() {
             return;
         }

@@ -64,6 +64,8 @@ struct Model {
     senders: VecDeque<(usize, usize)>,
     /// Waiting receivers: id.
     receivers: VecDeque<usize>,
+    /// Those that were woken and came too late; they are woken before the others.
+    late: VecDeque<usize>,
     /// Those that were woken and have not run.
     woken: Vec<usize>,
     /// Of those, the senders that have capacity.
@@ -103,8 +105,8 @@ impl Model {
     }
 
     fn wake_receivers(&mut self, count: usize) {
-        let count = count.min(self.receivers.len());
-        self.woken.extend(self.receivers.drain(..count));
+        let next = || self.late.pop_front().or_else(|| self.receivers.pop_front());
+        self.woken.extend(std::iter::from_fn(next).take(count));
     }
 
     fn recv(&mut self) -> Option<usize> {
@@ -271,7 +273,7 @@ fn run_mpmc(capacity: Option<usize>, ops: &[Op]) {
                     }
                     Poll::Pending if woken => {
                         assert!(model.queue.is_empty(), "woken, and there was a message");
-                        model.receivers.push_front(id);
+                        model.late.push_back(id);
                     }
                     Poll::Pending => {}
                 }
@@ -280,6 +282,7 @@ fn run_mpmc(capacity: Option<usize>, ops: &[Op]) {
                 let id = recvs.remove(at).id;
                 if !model.take_woken(id) {
                     model.receivers.retain(|&it| it != id);
+                    model.late.retain(|&it| it != id);
                 } else if !model.queue.is_empty() {
                     model.wake_receivers(1);
                 }

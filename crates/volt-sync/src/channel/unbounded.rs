@@ -333,7 +333,7 @@ impl<T> Unbounded<T> {
     /// It takes no message: if the drop of the waker that is not needed panics, that would be lost.
     #[inline(never)]
     fn enqueue(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> bool {
-        let place = if waiter.state() == State::Notified { Place::Front } else { Place::Back };
+        let place = if waiter.state() == State::Notified { Place::Late } else { Place::Back };
         let waker = waiter.as_mut().prepare(waker);
         let node = waiter.node();
         let unused = self.content.with(|content| {

@@ -11,9 +11,9 @@
 //!
 //! | State    | Set by                                   | Linked | The future's next step             |
 //! |----------|------------------------------------------|--------|------------------------------------|
-//! | IDLE     | `new`, `Waiter::reset`                   | no     | tries, enqueues                    |
+//! | IDLE     | `new`, `Queue::remove`, a stream or sink that waits anew | no | tries, enqueues        |
 //! | WAITING  | `Queue::push`                            | yes    | stays; a new waker is exchanged    |
-//! | NOTIFIED | `Queue::pop`, or itself to come back     | no     | tries, re-enqueues at the front; passes the notification on when dropped |
+//! | NOTIFIED | `Queue::pop`, or itself to come back     | no     | tries, re-enqueues among the late; passes the notification on when dropped |
 //! | CLOSED   | `Queue::pop` by `close`                  | no     | reports the closed channel         |
 //! | DONE     | the future's completion                  | no     | panics when polled again           |
 //! | YIELDED  | `Waiter::give_turn`                      | no     | as IDLE                            |
@@ -24,6 +24,8 @@
 //! 2. The store of the state in `pop` is the last access to the waiter: from then on it belongs to
 //!    its future again (finding C9).
 //! 3. A linked waiter is pinned, and unlinked before it is freed.
+//! 4. A linked waiter is among the late if and only if it has come too late at least once in this wait
+//!    (`Waiter::late`). Those are popped before all others, the oldest first.
 //!
 //! | Edge  | Release side | Acquire side    | Carries | Model that fails without it |
 //! |-------|--------------|-----------------|---------|-----------------------------|
@@ -34,6 +36,7 @@
 //! Cost: a wait is a clone of the waker and a few stores under the lock; a re-poll with the same
 //! waker one load.
 
+use std::cell::Cell;
 use std::marker::PhantomPinned;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -70,9 +73,13 @@ const DONE: u8 = State::Done as u8;
 /// So many turns a future gives at most before it queues.
 pub(crate) const TURNS: u8 = 16;
 
+/// So often a future comes too late before it is [starved](Waiter::is_starved).
+pub(crate) const LATE: u8 = 64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    Front,
+    /// Before all but those that have come too late earlier.
+    Late,
     Back,
 }
 
@@ -88,11 +95,13 @@ pub(crate) struct Waiter {
     /// How many permits the waiter wants; constant while it is linked.
     need: usize,
     state: AtomicU8,
+    /// How often it was notified and came too late, in this wait. Only for the owner.
+    late: Cell<u8>,
     _pinned: PhantomPinned,
 }
 
 // SAFETY: wakers are `Send` and `Sync`; invariants 1 and 2 say who touches what. The key is touched
-// only through `Pin<&mut Waiter>`.
+// only through `Pin<&mut Waiter>`, and `late` only by the owner.
 unsafe impl Send for Waiter {}
 // SAFETY: as above, for the same reason.
 unsafe impl Sync for Waiter {}
@@ -127,6 +136,7 @@ impl Waiter {
             key: UnsafeCell::new(MaybeUninit::uninit()),
             need,
             state: AtomicU8::new(IDLE),
+            late: Cell::new(0),
             _pinned: PhantomPinned,
         }
     }
@@ -164,7 +174,7 @@ impl Waiter {
         // ORD relaxed: not linked, so only the owner looks at it.
         let given = match self.state.load(Relaxed) {
             IDLE => 0,
-            // One that was notified keeps its place at the front.
+            // One that was notified goes back at once.
             WAITING..=DONE => return false,
             yielded => yielded - DONE,
         };
@@ -175,7 +185,7 @@ impl Waiter {
         let (what, task) = (ptr::from_ref(channel).addr(), turns::task(cx));
         let gives = turns::with_lesson(what, |lesson| {
             let may = lesson.in_a_crowd(what, task) || givers == Givers::All;
-            may && given < TURNS && lesson.give(task, given)
+            may && given < TURNS && lesson.give(self.address(), given)
         });
         if !gives {
             return false;
@@ -189,12 +199,21 @@ impl Waiter {
 
     /// The operation succeeds without a place in the queue: if turns were given, they paid.
     #[inline]
-    pub(crate) fn turns_paid<C>(&self, channel: &C, cx: &Context<'_>) {
+    pub(crate) fn turns_paid<C>(&self, channel: &C) {
         if self.state() == State::Yielded {
-            turns::with_lesson(ptr::from_ref(channel).addr(), |lesson| {
-                lesson.paid(turns::task(cx))
-            });
+            turns::with_lesson(ptr::from_ref(channel).addr(), |lesson| lesson.paid(self.address()));
         }
+    }
+
+    /// What tells this wait apart from the others of its task.
+    fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    /// True if the waiter has come too late [`LATE`] times in this wait. Only for the owner.
+    #[inline]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.late.get() >= LATE
     }
 
     /// True if a future with this waiter must be cancelled when it is dropped.
@@ -276,22 +295,26 @@ impl std::fmt::Debug for Waiter {
 /// Waiters, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
+    /// Those that were notified and came too late, in the order in which they came.
+    late: LinkedList<Waiter>,
+    /// The others.
     list: LinkedList<Waiter>,
 }
 
 impl Queue {
     pub(crate) const fn new() -> Self {
-        Self { list: LinkedList::new() }
+        Self { late: LinkedList::new(), list: LinkedList::new() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.late.is_empty() && self.list.is_empty()
     }
 
     /// What the oldest waiter needs.
     pub(crate) fn first_need(&self) -> Option<usize> {
+        let first = self.late.front().or(self.list.front());
         // SAFETY: linked waiters are alive (invariant 3); `need` does not change.
-        self.list.front().map(|node| unsafe { (*node.as_ptr()).need })
+        first.map(|node| unsafe { (*node.as_ptr()).need })
     }
 
     /// Links `node`, which becomes WAITING.
@@ -306,18 +329,24 @@ impl Queue {
         waiter.waker.with_mut(|held| unsafe { *held = MaybeUninit::new(waker) });
         // ORD relaxed: only the owner, who calls this, looks at it without the lock.
         waiter.state.store(WAITING, Relaxed);
-        match place {
-            // SAFETY: obligations 1 and 2 are the list's.
-            Place::Back => unsafe { self.list.push_back(node) },
-            // SAFETY: as above, for the same reason.
-            Place::Front => unsafe { self.list.push_front(node) },
-        }
+        let list = match place {
+            Place::Back => {
+                waiter.late.set(0);
+                &mut self.list
+            }
+            Place::Late => {
+                waiter.late.set(waiter.late.get().saturating_add(1));
+                &mut self.late
+            }
+        };
+        // SAFETY: obligations 1 and 2 are the list's.
+        unsafe { list.push_back(node) };
     }
 
     /// Unlinks the oldest waiter, gives it `outcome`, and returns its waker, to be woken after the
     /// unlock.
     pub(crate) fn pop(&mut self, outcome: State) -> Option<Waker> {
-        let node = self.list.pop_front()?;
+        let node = self.late.pop_front().or_else(|| self.list.pop_front())?;
         // SAFETY: was linked, so alive (invariant 3) until its state changes.
         let waiter = unsafe { node.as_ref() };
         // SAFETY: was linked, under the lock: it holds a waker (invariant 1), moved out once.
@@ -352,8 +381,9 @@ impl Queue {
         if waiter.state.load(Relaxed) != WAITING {
             return None;
         }
-        // SAFETY: WAITING, so linked, and here (obligation).
-        unsafe { self.list.remove(node) };
+        let list = if waiter.late.get() > 0 { &mut self.late } else { &mut self.list };
+        // SAFETY: WAITING, so linked, here (obligation), and in this list (invariant 4).
+        unsafe { list.remove(node) };
         // ORD relaxed: only the owner, who calls this, looks at it without the lock.
         waiter.state.store(IDLE, Relaxed);
         // SAFETY: was linked, under the lock: it holds a waker (invariant 1), moved out once.

@@ -64,6 +64,37 @@ fn waiting_receivers_are_woken_in_order_and_one_that_came_too_late_stays_in_fron
     assert_eq!(poll_once(two), Poll::Ready(Some(3)));
 }
 
+#[test]
+fn late_ones_keep_their_order() {
+    for capacity in [Some(2), None] {
+        let (tx, rx) = capacity.map_or_else(unbounded, bounded);
+        let wakes = [Wakes::new(), Wakes::new(), Wakes::new()];
+        let mut receivers = [(); 3].map(|()| Box::pin(rx.recv()));
+        for (wakes, receiver) in wakes.iter().zip(&mut receivers) {
+            assert!(wakes.poll(receiver.as_mut()).is_pending());
+        }
+        for _ in 0..3 {
+            assert!((0..2).all(|i| tx.try_send(i).is_ok()));
+            assert!((0..2).all(|i| rx.try_recv() == Ok(i)));
+            for (wakes, receiver) in wakes.iter().zip(&mut receivers) {
+                assert!(wakes.poll(receiver.as_mut()).is_pending());
+            }
+        }
+        let counts = || wakes.each_ref().map(Wakes::count);
+        assert_eq!(counts(), [3, 3, 0]);
+        tx.try_send(2).unwrap();
+        assert_eq!(counts(), [4, 3, 0], "the older one");
+        // Cancelled among the late, with one behind it that is not.
+        let [first, second, third] = receivers;
+        drop(second);
+        tx.try_send(3).unwrap();
+        assert_eq!(counts(), [4, 3, 1]);
+        drop(first);
+        assert_eq!(poll_once(pin!(third)), Poll::Ready(Some(2)));
+        assert_eq!(rx.try_recv(), Ok(3));
+    }
+}
+
 /// Finding C5 and its mirror image, at every point.
 #[test]
 fn a_recv_dropped_at_any_point_leaves_the_message_to_the_next() {

@@ -89,7 +89,7 @@ impl AcquirePermits<'_> {
     /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
     fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
-        match convoy::first_turn(self.permits, cx) {
+        match convoy::first_turn(self.permits, self.address()) {
             Some(turns) => self.give_turn(turns, cx),
             None => self.wait(cx),
         }
@@ -103,15 +103,21 @@ impl AcquirePermits<'_> {
     ) -> Poll<Result<(), Closed>> {
         match self.permits.try_acquire(self.n) {
             Ok(()) => {
-                convoy::paid(self.permits, cx);
+                convoy::paid(self.permits, self.address());
                 self.done(Ok(()))
             }
             Err(Refused::Closed) => self.done(Err(Closed)),
-            Err(Refused::TooFew) => match convoy::another_turn(self.permits, turns, cx) {
+            Err(Refused::TooFew) => match convoy::another_turn(self.permits, turns, self.address())
+            {
                 Some(turns) => self.give_turn(turns, cx),
                 None => self.wait(cx),
             },
         }
+    }
+
+    /// What tells this wait apart from the others of its task.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     fn give_turn(&self, turns: Turns, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {

@@ -31,8 +31,6 @@
 //!   thousand, each of which may wake a thread: 15 % of its time.
 #![forbid(unsafe_code)]
 
-use std::task::Context;
-
 use super::Permits;
 use crate::coop;
 use crate::turns::{self, Lesson};
@@ -56,9 +54,9 @@ fn with_lesson<R>(permits: &Permits, f: impl FnOnce(&Lesson) -> R) -> R {
     turns::with_lesson(address(permits), f)
 }
 
-/// The next turn after `given` others, unless it is one to let pass.
-fn give(lesson: &Lesson, given: u8, cx: &Context<'_>) -> Option<Turns> {
-    lesson.give(turns::task(cx), given).then(|| Turns { given: given + 1, handed: lesson.handed() })
+/// The next turn of `wait` after `given` others, unless it is one to let pass.
+fn give(lesson: &Lesson, given: u8, wait: usize) -> Option<Turns> {
+    lesson.give(wait, given).then(|| Turns { given: given + 1, handed: lesson.handed() })
 }
 
 /// Permits were given to a waiter.
@@ -70,25 +68,25 @@ pub(super) fn handed_over(permits: &Permits) {
     }
 }
 
-/// The turn that whoever wants the permits gives others now, if it does. At most once after they were
-/// handed over.
+/// The turn that the future at the address `wait`, which wants the permits, gives others now, if it does. At
+/// most once after they were handed over.
 #[inline]
-pub(super) fn first_turn(permits: &Permits, cx: &Context<'_>) -> Option<Turns> {
+pub(super) fn first_turn(permits: &Permits, wait: usize) -> Option<Turns> {
     let gives = coop::may_give_long_turns() && coop::take_handed_over(address(permits));
-    if gives { with_lesson(permits, |lesson| give(lesson, 0, cx)) } else { None }
+    if gives { with_lesson(permits, |lesson| give(lesson, 0, wait)) } else { None }
 }
 
 /// The next one, after `turns` that were in vain.
-pub(super) fn another_turn(permits: &Permits, turns: Turns, cx: &Context<'_>) -> Option<Turns> {
+pub(super) fn another_turn(permits: &Permits, turns: Turns, wait: usize) -> Option<Turns> {
     if turns.given >= EACH || !coop::may_give_long_turns() {
         return None;
     }
     with_lesson(permits, |lesson| {
-        if lesson.handed() == turns.handed { None } else { give(lesson, turns.given, cx) }
+        if lesson.handed() == turns.handed { None } else { give(lesson, turns.given, wait) }
     })
 }
 
 /// After a turn, the permits were there.
-pub(super) fn paid(permits: &Permits, cx: &Context<'_>) {
-    with_lesson(permits, |lesson| lesson.paid(turns::task(cx)));
+pub(super) fn paid(permits: &Permits, wait: usize) {
+    with_lesson(permits, |lesson| lesson.paid(wait));
 }

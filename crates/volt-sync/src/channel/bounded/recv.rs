@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Context, Poll, Waker, ready};
 
-use super::{Bounded, Queues, model_fence};
+use super::{Bounded, NO_TURNS, Queues, model_fence};
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
 use crate::channel::{Nothing, settle};
 use crate::coop;
@@ -83,7 +83,7 @@ impl<T> Bounded<T> {
             match self.ring.claim_head() {
                 Ok(full) => {
                     let value = full.take();
-                    waiter.turns_paid(self, cx);
+                    waiter.turns_paid(self);
                     waiter.set_state(State::Done);
                     self.freed();
                     coop::made_progress();
@@ -102,7 +102,7 @@ impl<T> Bounded<T> {
                     return Poll::Pending;
                 }
                 Err(Nothing::Empty) => {
-                    if waiter.give_turn(self, cx) {
+                    if self.may_give_turn() && waiter.give_turn(self, cx) {
                         return Poll::Pending;
                     }
                     if self.enqueue_receiver(waiter.as_mut(), cx.waker()) {
@@ -113,13 +113,25 @@ impl<T> Bounded<T> {
         }
     }
 
+    /// False if receivers are to queue at once, since one of them was starved a short while ago.
+    fn may_give_turn(&self) -> bool {
+        // ORD relaxed: a hint; one turn more or less does no harm.
+        let left = self.waiting.no_turns.load(Relaxed);
+        if left > 0 {
+            // ORD relaxed: as above; of two threads that count, one may not.
+            self.waiting.no_turns.store(left - 1, Relaxed);
+        }
+        left == 0
+    }
+
     /// Queues a receiver, unless there is something to receive or the channel is closed.
     ///
-    /// One that was notified, but too late, keeps its place at the front.
+    /// One that was notified, but too late, waits on before those that were not. Whoever is faster by
+    /// turns is so again and again, if all run in the same order each time: hence `no_turns`.
     fn enqueue_receiver(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> bool {
-        let place = if waiter.state() == State::Notified { Place::Front } else { Place::Back };
+        let place = if waiter.state() == State::Notified { Place::Late } else { Place::Back };
         let waker = waiter.as_mut().prepare(waker);
-        let node = waiter.node();
+        let node = waiter.as_mut().node();
         let unused = self.waiting.queues.with(|queues| {
             // Behind another receiver the flag is set: the lock orders its store before our look.
             if queues.receivers.is_empty() {
@@ -135,6 +147,10 @@ impl<T> Bounded<T> {
             unsafe { queues.receivers.push(node, waker, place) };
             None
         });
+        if unused.is_none() && waiter.is_starved() {
+            // ORD relaxed: a hint.
+            self.waiting.no_turns.store(NO_TURNS, Relaxed);
+        }
         unused.is_none()
     }
 

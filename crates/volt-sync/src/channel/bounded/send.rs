@@ -85,7 +85,7 @@ impl<T> Bounded<T> {
         if matches!(waiter.state(), State::Idle | State::Yielded) {
             match self.ring.claim_tail() {
                 Ok(free) => {
-                    waiter.turns_paid(self, cx);
+                    waiter.turns_paid(self);
                     return self.sent(free, value, waiter);
                 }
                 Err(Refused::Closed) => {
@@ -135,7 +135,7 @@ impl<T> Bounded<T> {
         if matches!(waiter.polled(), State::Idle | State::Yielded) {
             match self.try_reserve(waiter.need()) {
                 Ok(()) => {
-                    waiter.turns_paid(self, cx);
+                    waiter.turns_paid(self);
                     waiter.set_state(State::Notified);
                 }
                 Err(Refused::Closed) => {}

@@ -2,9 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
-use crate::channel::waiter::TURNS;
+use super::{Bounded, NO_TURNS};
+use crate::channel::waiter::{LATE, TURNS, Waiter};
 use crate::coop::{allow_turns, with_budget, without_turns};
 use crate::test::Wakes;
 use crate::{mpmc, mpsc, turns};
@@ -141,6 +142,113 @@ fn whoever_gave_turns_reserves_or_gets_its_value_back() {
         assert!(matches!(wakes.poll(reserve), Poll::Ready(Err(_))));
         assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(4), Ok(5)));
     });
+}
+
+/// Whether a receiver that just came gives a turn.
+fn a_newcomer_gives_a_turn(channel: &Bounded<i32>) -> bool {
+    let (mut waiter, wakes) = (pin!(Waiter::new(1)), Wakes::new());
+    assert!(recv(channel, waiter.as_mut(), &wakes).is_pending());
+    channel.cancel_receiver(waiter);
+    wakes.count() == 1
+}
+
+fn recv(channel: &Bounded<i32>, waiter: Pin<&mut Waiter>, wakes: &Wakes) -> Poll<Result<i32, ()>> {
+    channel.poll_recv(waiter, &mut Context::from_waker(&wakes.waker()))
+}
+
+/// Queues a receiver, then takes each message of which it is notified, until it is starved.
+fn starve(channel: &Bounded<i32>, mut waiter: Pin<&mut Waiter>, wakes: &Wakes) {
+    with_budget(None, || assert!(recv(channel, waiter.as_mut(), wakes).is_pending()));
+    for late in 1..=LATE {
+        assert!(a_newcomer_gives_a_turn(channel));
+        assert!(!waiter.is_starved());
+        assert!(channel.try_send(1).is_ok());
+        assert_eq!(channel.try_recv(), Ok(1));
+        assert!(recv(channel, waiter.as_mut(), wakes).is_pending());
+        assert_eq!(wakes.count(), usize::from(late), "it was woken each time, and queued at once");
+    }
+    assert!(waiter.is_starved() && !a_newcomer_gives_a_turn(channel));
+}
+
+/// Whatever becomes of that one: it gets a message, or is dropped while it sleeps or is notified.
+#[test]
+fn others_give_no_turns_for_a_while_when_a_receiver_is_starved() {
+    type End = fn(&Bounded<i32>, Pin<&mut Waiter>, &Wakes);
+    let ends: [End; 3] = [
+        |channel, waiter, wakes| {
+            assert!(channel.try_send(2).is_ok());
+            assert_eq!(recv(channel, waiter, wakes), Poll::Ready(Ok(2)));
+        },
+        |channel, waiter, _| channel.cancel_receiver(waiter),
+        |channel, waiter, _| {
+            assert!(channel.try_send(2).is_ok());
+            assert_eq!(channel.try_recv(), Ok(2));
+            channel.cancel_receiver(waiter);
+        },
+    ];
+    for end in ends {
+        in_a_task(|| {
+            let (channel, wakes) = (Bounded::new(4), Wakes::new());
+            let mut waiter = pin!(Waiter::new(1));
+            starve(&channel, waiter.as_mut(), &wakes);
+            end(&channel, waiter, &wakes);
+            for _ in 1..NO_TURNS {
+                assert!(!a_newcomer_gives_a_turn(&channel));
+            }
+            assert!(a_newcomer_gives_a_turn(&channel), "that is over");
+        });
+    }
+}
+
+/// Until it has its message, each time that it comes too late.
+#[test]
+fn a_receiver_that_stays_starved_keeps_the_others_from_turns() {
+    in_a_task(|| {
+        let (channel, wakes) = (Bounded::new(4), Wakes::new());
+        let mut waiter = pin!(Waiter::new(1));
+        starve(&channel, waiter.as_mut(), &wakes);
+        for _ in 0..300 {
+            assert!(channel.try_send(1).is_ok());
+            assert_eq!(channel.try_recv(), Ok(1));
+            assert!(recv(&channel, waiter.as_mut(), &wakes).is_pending());
+            assert!(!a_newcomer_gives_a_turn(&channel));
+        }
+        channel.cancel_receiver(waiter);
+    });
+}
+
+/// One task polls two receivers, and a turn takes a millisecond: a turn of one does not end where the
+/// other is polled, so that the thread learns how long they are.
+#[test]
+fn two_futures_of_a_task_do_not_shorten_each_others_turns() {
+    let turns_of = |both: bool| {
+        let (tx, rx) = mpmc::bounded(4);
+        let wakes = Wakes::new();
+        for _ in 0..30 {
+            let (mut one, mut two) = (pin!(rx.recv()), pin!(rx.recv()));
+            for poll in 0..4 {
+                if wakes.poll(one.as_mut()).is_ready()
+                    || (both && wakes.poll(two.as_mut()).is_ready())
+                {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                if poll == 2 {
+                    tx.try_send(1).unwrap();
+                }
+            }
+        }
+        wakes.count()
+    };
+    // Each on a thread that has learnt nothing yet.
+    let [one, both] = [false, true].map(|both| {
+        let case = move || {
+            allow_turns(true);
+            with_budget(Some(100_000), || turns_of(both))
+        };
+        std::thread::scope(|scope| scope.spawn(case).join().unwrap())
+    });
+    assert!(one < 45 && both < 90, "{one}, {both}");
 }
 
 #[cfg(feature = "futures")]
