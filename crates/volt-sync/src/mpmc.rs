@@ -15,16 +15,17 @@
 //! nobody can receive any more are dropped when the last receiver is.
 //!
 //! # Order and fairness
-//! Messages are received in the order in which they were sent. Waiting senders get free places in
-//! the order in which they began to wait, and nobody overtakes them. Waiting receivers are woken in
-//! the order in which they began to wait; a receiver that comes between a wake-up and its effect
-//! may take the message, and the one that was woken waits on before all that were not, several such ones in
-//! the order in which they came back. On a runtime that allows it
-//! ([`allow_turns`](crate::coop::allow_turns)), and on any executor while several tasks of one thread wait
-//! for the same channel again and again, a task that would have to wait gives others up to sixteen turns
-//! before it begins to: others may be faster until then. Receivers stop that for a while when one of them
-//! was woken and came too late 64 times, so that none is passed over for ever. So of two sends that are pending at once, also in
-//! one task, either may be first: await one before the next if their order matters.
+//! Messages are received in the order in which they were sent. Of two sends that are pending at once, also
+//! in one task, either may be first: await one before the next if their order matters. Waiting senders
+//! get free places in the order in which they began to wait, and nobody overtakes them. Waiting receivers
+//! are woken in the order in which they began to wait; a receiver that comes between a wake-up and its
+//! effect may take the message, and the one that was woken waits on before all that were not, several such
+//! ones in the order in which they came back.
+//!
+//! On a runtime that allows it ([`allow_turns`](crate::coop::allow_turns)), and on any executor while several
+//! tasks of one thread wait for the same channel again and again, a task that would have to wait gives
+//! others up to sixteen turns before it begins to: others may be faster until then. Receivers stop that
+//! for a while when one of them was woken and came too late 64 times, so that none is passed over for ever.
 //!
 //! # Cancel safety
 //! A future of this module may be dropped at any time. `recv`: nothing is lost. `send`: if it did
@@ -37,7 +38,7 @@
 //! have to wait. A bounded channel may take up to sixteen more polls instead, by a task that wakes itself
 //! at once: turns for others, as above, while these are short (a quarter of a millisecond together, as far
 //! as the thread knows) and mostly spare the wait. `bounded(n)` allocates twice when it is made and never again: `n` places, rounded
-//! up to a power of two, of 8 bytes and a message each, and half a kilobyte. `unbounded()` has
+//! up to a power of two, of 8 bytes and a message each, and less than a kilobyte. `unbounded()` has
 //! blocks of 32 messages and frees them as they are received, all but two. A capacity that is a
 //! power of two is a little faster.
 //!
