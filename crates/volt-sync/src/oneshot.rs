@@ -1,6 +1,7 @@
 //! A channel for one value, from one sender to one receiver.
 //!
-//! Use it for the answer to a request, or for the result of a task; for a value that several wait for
+//! # When to use which
+//! For the answer to a request, or for the result of a task; for a value that several wait for
 //! [`SetOnce`](crate::SetOnce), for more than one value [`mpsc`](crate::mpsc). [`Sender::send`] never waits
 //! and needs no `.await`; the [`Receiver`] is the future of the value.
 //!

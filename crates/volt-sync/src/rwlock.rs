@@ -33,7 +33,8 @@ const MAX_READS: u32 = u32::MAX >> 3;
 /// gain nothing over a mutex; long reads, or reads that wait, do.
 ///
 /// **Fairness.** First in, first out among those who wait, readers and writers alike: a reader that
-/// comes after a waiting writer waits too, so writers do not starve. A task of Volt that has just handed
+/// comes after a waiting writer waits too, so writers do not starve. Whoever would have to wait looks
+/// again first, as in [`Mutex`](crate::Mutex), as long as nobody else waits. A task of Volt that has just handed
 /// the lock over and wants it again may first go to the end of the run queue, again as long as its
 /// thread serves those who wait, 64 times at most, unless that has been in vain before; on other
 /// runtimes it queues at once.

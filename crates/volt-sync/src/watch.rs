@@ -1,5 +1,6 @@
 //! One value that senders replace and receivers look at: configuration, state, progress.
 //!
+//! # When to use which
 //! A receiver sees the newest value; values in between may be missed. Use
 //! [`broadcast`](crate::broadcast) if every value matters, and [`SetOnce`](crate::SetOnce) if there is
 //! only one.
