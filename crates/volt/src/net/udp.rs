@@ -199,7 +199,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.peeks(|| self.io.peek(buf)).await
+        self.io.registration().async_peek(|| self.io.peek(buf)).await
     }
 
     /// [`poll_recv`](Self::poll_recv) that leaves the datagram in the queue.
@@ -275,7 +275,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.peeks(|| self.io.peek_from(buf)).await
+        self.io.registration().async_peek(|| self.io.peek_from(buf)).await
     }
 
     /// [`poll_recv_from`](Self::poll_recv_from) that leaves the datagram in the queue.
@@ -356,7 +356,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
-        self.peeks(|| self.sender()).await
+        self.io.registration().async_peek(|| self.sender()).await
     }
 
     /// [`peek_sender`](Self::peek_sender) for hand-written futures.
@@ -405,13 +405,6 @@ impl UdpSocket {
     /// ```
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.try_receive(|| self.sender())
-    }
-
-    /// Waits for a datagram, and leaves it there.
-    async fn peeks<R>(&self, f: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-        let peeked = self.read(f).await;
-        self.io.registration().was_peeked();
-        peeked
     }
 
     fn sender(&self) -> io::Result<SocketAddr> {

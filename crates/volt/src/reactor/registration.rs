@@ -153,11 +153,18 @@ impl Registration {
         direction: Direction,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Event>> {
-        let event = match self.source().look_to_try(direction.mask()) {
-            Some(event) if !(direction == Direction::Read && self.puts_off(event)) => event,
-            _ => ready!(self.source().poll_ready(direction, cx)),
+        let event = match self.look_to_wait(direction.mask()) {
+            Some(event) => event,
+            None => ready!(self.source().poll_ready(direction, cx)),
         };
         Poll::Ready(event.live())
+    }
+
+    /// As [`look_to_try`](Self::look_to_try), for a caller who waits otherwise: none either if that is to
+    /// read, and the read is put off.
+    #[inline]
+    fn look_to_wait(&self, mask: Ready) -> Option<Event> {
+        self.look_to_try(mask).filter(|event| mask != Ready::READ || !self.puts_off(*event))
     }
 
     /// Whether the read after `event` is put off until the next event, or a look of the reactor that
@@ -180,11 +187,6 @@ impl Registration {
             self.habit.asked_again(tick);
             self.source().remind();
         }
-    }
-
-    /// Says that there is something to read still: it was only looked at.
-    pub(crate) fn was_peeked(&self) {
-        self.habit.unlearn();
     }
 
     /// Says that a read after `event` has found something, and whether that may have been all.
@@ -253,9 +255,9 @@ impl Registration {
         poll_fn(coop::poll_proceed).await;
         self.asked(interest.mask());
         loop {
-            let event = match self.look_to_try(interest.mask()) {
-                Some(event) if !(interest == Interest::READABLE && self.puts_off(event)) => event,
-                _ => self.source().readiness(interest).await,
+            let event = match self.look_to_wait(interest.mask()) {
+                Some(event) => event,
+                None => self.source().readiness(interest).await,
             }
             .live()?;
             match io() {
@@ -271,6 +273,13 @@ impl Registration {
                 }
             }
         }
+    }
+
+    /// As [`async_io`](Self::async_io), for an `io` that leaves what it has read where it is.
+    pub(crate) async fn async_peek<R>(&self, io: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+        let peeked = self.async_io(Interest::READABLE, io).await;
+        self.habit.unlearn();
+        peeked
     }
 
     /// Tries `io` once, if there is any point in it.

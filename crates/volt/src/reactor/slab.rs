@@ -69,25 +69,6 @@ pub(crate) struct Chunk {
     put_off: AtomicU64,
 }
 
-impl Key {
-    /// Puts the read after `event` off, until there is another event, or until the reactor's thread
-    /// has looked: [`View::remind`]. False, if that thread waits already or there is more to know
-    /// than `event`.
-    pub(crate) fn put_off(&self, event: Event, unpark: &Unpark) -> bool {
-        if unpark.is_waiting() || !self.source().put_off(event) {
-            return false;
-        }
-        let (place, slot) = (self.token.index() / SLOTS, self.token.index() % SLOTS);
-        // ORD[RL1] release: that the source's read was put off.
-        self.chunk.put_off.fetch_or(1 << slot, Release);
-        let noted = unpark.note(place % NOTES);
-        if !noted {
-            self.source().remind();
-        }
-        noted
-    }
-}
-
 impl Chunk {
     fn new() -> Arc<Self> {
         let sources = std::array::from_fn(|_| Source::new());
@@ -105,6 +86,23 @@ impl Key {
     #[inline]
     pub(crate) fn source(&self) -> &Source {
         &self.chunk.sources[self.token.index() % SLOTS]
+    }
+
+    /// Puts the read after `event` off, until there is another event, or until the reactor's thread
+    /// has looked: [`View::remind`]. False, if that thread waits already or there is more to know
+    /// than `event`.
+    pub(crate) fn put_off(&self, event: Event, unpark: &Unpark) -> bool {
+        if unpark.is_waiting() || !self.source().put_off(event) {
+            return false;
+        }
+        let (place, slot) = (self.token.index() / SLOTS, self.token.index() % SLOTS);
+        // ORD[RL1] release: that the source's read was put off.
+        self.chunk.put_off.fetch_or(1 << slot, Release);
+        let noted = unpark.note(place % NOTES);
+        if !noted {
+            self.source().remind();
+        }
+        noted
     }
 }
 

@@ -221,10 +221,7 @@ impl TcpStream {
     /// # }
     /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        let peeked =
-            self.io.registration().async_io(Interest::READABLE, || self.io.peek(buf)).await;
-        self.io.registration().was_peeked();
-        peeked
+        self.io.registration().async_peek(|| self.io.peek(buf)).await
     }
 
     /// [`peek`](Self::peek) for hand-written futures. Returns how many bytes were added to `buf`.
