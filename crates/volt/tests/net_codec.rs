@@ -4,21 +4,14 @@
 mod support;
 
 use futures::{SinkExt, StreamExt};
-use support::each;
+use support::{each, tcp_pair};
 use tokio_util::codec::{Decoder, Framed};
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec, LinesCodec};
-use volt::net::{TcpListener, TcpStream};
-
-async fn connected() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    (client, listener.accept().await.unwrap().0)
-}
 
 #[test]
 fn framed_lines_over_a_whole_stream() {
     each(|| async {
-        let (client, server) = connected().await;
+        let (client, server) = tcp_pair().await;
         let answering = volt::spawn(async move {
             let (mut lines, mut count) = (LinesCodec::new_with_max_length(64).framed(server), 0);
             while let Some(line) = lines.next().await {
@@ -41,7 +34,7 @@ fn framed_lines_over_a_whole_stream() {
 #[test]
 fn length_delimited_frames_over_halves() {
     each(|| async {
-        let (client, server) = connected().await;
+        let (client, server) = tcp_pair().await;
         let echo = volt::spawn(async move {
             let (reader, writer) = server.into_split();
             let frames = FramedRead::new(reader, LengthDelimitedCodec::new());
@@ -74,7 +67,7 @@ fn a_foreign_adapter_takes_a_stream() {
     use tokio_util::compat::TokioAsyncReadCompatExt;
 
     each(|| async {
-        let (client, server) = connected().await;
+        let (client, server) = tcp_pair().await;
         let (mut client, mut server) = (client.compat(), server.compat());
         client.write_all(b"hello").await.unwrap();
         client.close().await.unwrap();

@@ -10,18 +10,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{bounded, each, stays_pending};
+use support::{bounded, each, stays_pending, udp_pair};
 use volt::io::unix::AsyncFd;
 use volt::io::{Interest, ReadBuf, Ready};
 use volt::net::{UdpSocket, UnixDatagram};
-
-async fn udp_pair() -> (UdpSocket, UdpSocket) {
-    let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    a.connect(b.local_addr().unwrap()).await.unwrap();
-    b.connect(a.local_addr().unwrap()).await.unwrap();
-    (a, b)
-}
 
 #[test]
 fn udp_ping_pong() {

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use support::{bounded, each};
+use support::{bounded, each, udp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use volt::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
+use volt::net::{TcpStream, UnixStream};
 use volt::runtime::{Builder, Runtime};
 use volt::time::Instant;
 
@@ -18,18 +18,9 @@ use volt::time::Instant;
 const TRAINING: usize = 100;
 
 async fn tcp_pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (client, server) = support::tcp_pair().await;
     client.set_nodelay(true).unwrap();
-    (client, listener.accept().await.unwrap().0)
-}
-
-async fn udp_pair() -> (UdpSocket, UdpSocket) {
-    let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-    a.connect(b.local_addr().unwrap()).await.unwrap();
-    b.connect(a.local_addr().unwrap()).await.unwrap();
-    (a, b)
+    (client, server)
 }
 
 /// Has `reader` wait for a message of 8 bytes each time, so that its next read is put off.

@@ -9,17 +9,9 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use support::{bounded, each, stays_pending};
+use support::{bounded, each, stays_pending, tcp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use volt::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
-
-async fn tcp_pair() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let (server, address) = listener.accept().await.unwrap();
-    assert_eq!(address, client.local_addr().unwrap());
-    (client, server)
-}
 
 /// Echoes until the end of the stream.
 async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin) {

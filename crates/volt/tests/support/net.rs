@@ -8,6 +8,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use volt::net::{TcpListener, TcpStream, UdpSocket};
 use volt::runtime::{Builder, Runtime};
 
 pub fn runtimes() -> Vec<Runtime> {
@@ -38,4 +39,22 @@ pub async fn bounded<R>(future: impl Future<Output = R>) -> R {
 /// True if `future` is still pending after a moment.
 pub async fn stays_pending(future: impl Future) -> bool {
     volt::time::timeout(Duration::from_millis(20), future).await.is_err()
+}
+
+/// A client's end of a connection, and the server's.
+pub async fn tcp_pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, address) = listener.accept().await.unwrap();
+    assert_eq!(address, client.local_addr().unwrap());
+    (client, server)
+}
+
+/// Two sockets that are connected to each other.
+pub async fn udp_pair() -> (UdpSocket, UdpSocket) {
+    let a = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let b = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    a.connect(b.local_addr().unwrap()).await.unwrap();
+    b.connect(a.local_addr().unwrap()).await.unwrap();
+    (a, b)
 }
