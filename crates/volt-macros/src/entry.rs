@@ -116,9 +116,9 @@ mod tests {
             (
                 quote! { flavor = "x" },
                 quote! { async fn main() {} },
-                "expected \\\"multi_thread\\\"",
+                "`flavor` is \\\"multi_thread\\\"",
             ),
-            (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "positive number"),
+            (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "`worker_threads` is"),
             (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),
             (
                 quote! { flavor = "current_thread", worker_threads = 2 },

@@ -106,7 +106,7 @@ fn parse_flavor(value: &Expr) -> Result<Flavor> {
             _ => {}
         }
     }
-    Err(Error::new_spanned(value, "expected \"multi_thread\" or \"current_thread\""))
+    Err(Error::new_spanned(value, "`flavor` is \"multi_thread\" or \"current_thread\""))
 }
 
 fn parse_number(value: &Expr) -> Result<usize> {
@@ -115,13 +115,13 @@ fn parse_number(value: &Expr) -> Result<usize> {
             return Ok(number);
         }
     }
-    Err(Error::new_spanned(value, "expected a positive number"))
+    Err(Error::new_spanned(value, "`worker_threads` is a positive number"))
 }
 
 fn parse_bool(value: &Expr) -> Result<bool> {
     match literal(value) {
         Some(Lit::Bool(bool)) => Ok(bool.value),
-        _ => Err(Error::new_spanned(value, "expected `true` or `false`")),
+        _ => Err(Error::new_spanned(value, "`start_paused` is `true` or `false`")),
     }
 }
 

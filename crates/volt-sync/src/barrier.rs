@@ -153,7 +153,7 @@ impl Future for Wait<'_> {
                 }
                 false
             }
-            Phase::Done => panic!("future polled after it completed"),
+            Phase::Done => panic!("the future of `Barrier::wait` was polled after completion"),
         };
         this.phase = Phase::Done;
         coop::made_progress();

@@ -385,7 +385,7 @@ impl<T> Unbounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
         std::task::ready!(crate::coop::poll_proceed(cx));
-        waiter.polled();
+        waiter.polled("send");
         waiter.set_state(crate::channel::waiter::State::Done);
         let value_now = value.take().expect("present until it is sent");
         match self.send(value_now) {

@@ -385,7 +385,7 @@ impl<T> Receiver<T> {
 
 #[cold]
 fn polled_again() -> ! {
-    panic!("oneshot::Receiver polled after it was ready")
+    panic!("`oneshot::Receiver` polled after completion")
 }
 
 impl<T> Drop for Receiver<T> {

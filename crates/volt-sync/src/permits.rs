@@ -216,7 +216,7 @@ impl Permits {
             }
         }
         self.release_slow(0);
-        overflow();
+        overflow(Word::from_bits(deposit).available());
     }
 
     /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does.
@@ -228,7 +228,7 @@ impl Permits {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
         loop {
-            let Some(deposited) = word.add(n) else { overflow() };
+            let Some(deposited) = word.add(n) else { overflow(n) };
             let serve = word.is_queued() && !word.is_locked();
             if n == 0 && !serve {
                 return;
@@ -458,8 +458,11 @@ impl Permits {
 }
 
 #[cold]
-fn overflow() -> ! {
-    panic!("a semaphore may not have more than MAX_PERMITS permits ({})", Permits::MAX);
+fn overflow(n: usize) -> ! {
+    panic!(
+        "a semaphore may not have more than MAX_PERMITS permits ({}): {n} more do not fit",
+        Permits::MAX
+    );
 }
 
 impl fmt::Debug for Permits {

@@ -132,7 +132,7 @@ impl Semaphore {
     pub fn add_permits(&self, n: usize) {
         assert!(
             n <= Self::MAX_PERMITS,
-            "a semaphore may not have more than MAX_PERMITS permits ({})",
+            "a semaphore may not have more than MAX_PERMITS permits ({}): {n} more do not fit",
             Self::MAX_PERMITS
         );
         self.permits.release(n);

@@ -169,7 +169,7 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Waiting
+        if waiter.polled("closed") == State::Waiting
             && waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker())
         {
             return Poll::Pending;

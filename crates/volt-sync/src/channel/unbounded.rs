@@ -306,7 +306,7 @@ impl<T> Unbounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ()>> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Waiting
+        if waiter.polled("recv") == State::Waiting
             && waiter.as_mut().still_waiting(&self.content, cx.waker())
         {
             return Poll::Pending;
@@ -444,7 +444,7 @@ impl<T> Unbounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Waiting
+        if waiter.polled("closed") == State::Waiting
             && waiter.as_mut().still_waiting(&self.content, cx.waker())
         {
             return Poll::Pending;

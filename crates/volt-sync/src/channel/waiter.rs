@@ -222,14 +222,14 @@ impl Waiter {
         matches!(self.state(), State::Waiting | State::Notified)
     }
 
-    /// The state at the start of a poll.
+    /// The state at the start of a poll of the future of `call`.
     ///
     /// # Panics
     /// If the future has completed before.
     #[inline]
-    pub(crate) fn polled(&self) -> State {
+    pub(crate) fn polled(&self, call: &str) -> State {
         let state = self.state();
-        assert!(state != State::Done, "future polled after completion");
+        assert!(state != State::Done, "the future of `{call}` was polled after completion");
         state
     }
 

@@ -46,7 +46,8 @@ impl<R: Receive> Future for Receiving<'_, R> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<R::Message>> {
-        let receiver = self.receiver.as_mut().expect("future polled after completion");
+        let receiver =
+            self.receiver.as_mut().expect("the future of `recv` was polled after completion");
         let received = std::task::ready!(receiver.poll_receive(cx));
         self.receiver = None;
         Poll::Ready(received)

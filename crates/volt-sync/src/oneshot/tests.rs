@@ -151,7 +151,7 @@ fn a_wait_of_either_half_dropped_at_any_point_loses_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "polled after it was ready")]
+#[should_panic(expected = "polled after completion")]
 fn polling_after_completion_panics() {
     let (tx, mut rx) = channel();
     tx.send(()).unwrap();

@@ -193,7 +193,7 @@ impl AcquirePermits<'_> {
         match self.phase.get() {
             Phase::Queued => self.poll_queued(cx),
             Phase::Yielded(turns) => self.poll_yielded(turns, cx),
-            _ => panic!("future polled after it completed"),
+            _ => panic!("the future of a lock or a semaphore was polled after completion"),
         }
     }
 

@@ -55,7 +55,7 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ()>> {
         ready!(coop::poll_proceed(cx));
-        match waiter.polled() {
+        match waiter.polled("recv") {
             State::Yielded => return self.poll_recv_slow(waiter, cx),
             State::Waiting if waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker()) => {
                 return Poll::Pending;

@@ -51,7 +51,7 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
         ready!(coop::poll_proceed(cx));
-        if waiter.polled() == State::Idle {
+        if waiter.polled("send") == State::Idle {
             // Beside waiting senders something is reserved most of the time.
             if let Some(free) = self.ring.claim_tail_once(true) {
                 return self.sent(free, value, waiter);
@@ -132,7 +132,7 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
         ready!(coop::poll_proceed(cx));
-        if matches!(waiter.polled(), State::Idle | State::Yielded) {
+        if matches!(waiter.polled("reserve"), State::Idle | State::Yielded) {
             match self.try_reserve(waiter.need()) {
                 Ok(()) => {
                     waiter.turns_paid(self);
@@ -157,7 +157,7 @@ impl<T> Bounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
         loop {
-            match waiter.polled() {
+            match waiter.state() {
                 State::Notified => return Poll::Ready(Ok(())),
                 State::Closed => return Poll::Ready(Err(())),
                 State::Waiting => {
