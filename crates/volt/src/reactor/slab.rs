@@ -258,6 +258,16 @@ pub(crate) fn shut_down(chunks: &[Arc<Chunk>]) {
     chunks.iter().flat_map(|chunk| &chunk.sources).for_each(Source::shut_down);
 }
 
+/// The places of the ones in `word`, from the lowest.
+#[inline]
+fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(place)
+    })
+}
+
 /// The reactor's own copy of the table, which it reads without the lock.
 #[derive(Default)]
 pub(crate) struct View {
@@ -299,11 +309,9 @@ impl View {
         if groups == 0 { 0 } else { self.remind_groups(groups, events == 0) }
     }
 
-    fn remind_groups(&mut self, mut groups: u64, all: bool) -> usize {
+    fn remind_groups(&mut self, groups: u64, all: bool) -> usize {
         let mut reminded = 0;
-        while groups != 0 {
-            let group = groups.trailing_zeros() as usize;
-            groups &= groups - 1;
+        for group in ones(groups) {
             for place in (group..self.chunks.len()).step_by(NOTES) {
                 // A read is put off after an event, so the chunk of each that was is known here.
                 let Some(chunk) = &self.chunks[place] else { continue };
@@ -312,10 +320,7 @@ impl View {
                 let due = if all { self.old[place] | new } else { self.old[place] };
                 self.old[place] = if all { 0 } else { new };
                 self.old_groups |= u64::from(self.old[place] != 0) << group;
-                let sources = chunk.sources.iter().enumerate();
-                reminded += sources
-                    .filter(|(slot, source)| due >> slot & 1 != 0 && source.remind())
-                    .count();
+                reminded += ones(due).filter(|&slot| chunk.sources[slot].remind()).count();
             }
         }
         reminded
