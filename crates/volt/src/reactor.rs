@@ -139,6 +139,12 @@ impl Handle {
         })
     }
 
+    /// True if the next turn only looks, since a read was put off.
+    #[inline]
+    pub(crate) fn owes_a_look(&self) -> bool {
+        self.0.unpark.has_notes()
+    }
+
     /// Makes the current turn return, or the next one that waits.
     pub(crate) fn unpark(&self) {
         if self.0.unpark.unpark() {

@@ -260,6 +260,34 @@ fn a_paused_clock_does_not_overtake_what_is_in_the_socket() {
     });
 }
 
+/// A member that has only put reads off looks for events as it is, without parking first.
+#[test]
+fn messages_between_two_tasks_of_a_thread_park_nobody() {
+    let runtime = current_thread();
+    runtime.block_on(async {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        drop(volt::spawn(async move {
+            let mut message = [0; 8];
+            while theirs.read_exact(&mut message).await.is_ok() {
+                theirs.write_all(&message).await.unwrap();
+            }
+        }));
+        let mut parks = 0;
+        for round in 0..10 * TRAINING as u64 {
+            let mut back = [0; 8];
+            ours.write_all(&round.to_le_bytes()).await.unwrap();
+            ours.read_exact(&mut back).await.unwrap();
+            assert_eq!(back, round.to_le_bytes());
+            if round == TRAINING as u64 {
+                parks = runtime.metrics().parks_count();
+            }
+        }
+        parks = runtime.metrics().parks_count() - parks;
+        // Two messages a round; if a read is made that finds nothing, both sides learn anew.
+        assert!(parks < 9 * TRAINING as u64, "{parks} parks");
+    });
+}
+
 /// A sequence of numbers that looks random (xorshift).
 struct Numbers(u64);
 

@@ -87,11 +87,17 @@ impl Unpark {
         self.0.fetch_or(1 << (NOTES_SHIFT as usize + group), Release) & WAITING == 0
     }
 
+    /// True if there seems to be a note.
+    #[inline]
+    pub(crate) fn has_notes(&self) -> bool {
+        // ORD relaxed: a hint; a note that it misses is seen by `begin`.
+        self.0.load(Relaxed) & !STATE != 0
+    }
+
     /// Takes all notes: a bit for each group.
     #[inline]
     pub(crate) fn take_notes(&self) -> u64 {
-        // ORD relaxed: a hint; a note that it misses is seen by `begin`.
-        if self.0.load(Relaxed) & !STATE == 0 {
+        if !self.has_notes() {
             return 0;
         }
         // ORD[RU2] acquire: the notes in the chunks.

@@ -103,6 +103,28 @@ impl Worker<'_> {
         true
     }
 
+    /// If a read was put off, the next turn of the driver is a look and no wait: a member that runs alone
+    /// makes it without parking before and getting up after it. True if there is something to run now.
+    #[inline]
+    pub(super) fn looks_instead_of_parking(&self) -> bool {
+        self.shared.driver_handle.reactor.owes_a_look()
+            && !self.searching.get()
+            && self.looks_while_alone()
+    }
+
+    fn looks_while_alone(&self) -> bool {
+        if self.shared.idle.load().others_run() || !self.turns_in_passing() {
+            return false;
+        }
+        self.pace.woke(self.now_ns(), true);
+        // As after a wait in the driver: what is alone in the ring is the next to run.
+        let summary = self.shared.idle.load();
+        if summary.wants_watcher() || summary.parked() > 0 && self.slot.ring.len() > 1 {
+            self.shared.notify();
+        }
+        !self.slot.ring.is_empty() || self.root_woken()
+    }
+
     /// Waits for what another member finds that looks at the driver: all that was ready may be in
     /// there, and whoever sleeps has to be woken for it a moment later. One searcher does so, beside
     /// the one that looks, which may be a searcher as well.
@@ -169,14 +191,19 @@ impl Worker<'_> {
         self.park.take()
     }
 
-    /// Polls the driver unless somebody waits in it.
-    pub(super) fn look_at_driver(&self) {
-        if self.shared.idle.load().driver_taken() || !self.shared.idle.take_driver(self.index) {
-            return;
+    /// Looks into the driver, unless somebody has it.
+    fn turns_in_passing(&self) -> bool {
+        let takes = self.shared.idle.take_driver(self.index);
+        if takes {
+            self.turn_driver(|driver, handle| driver.look(handle));
+            self.shared.idle.release_driver(self.index);
         }
-        self.turn_driver(|driver, handle| driver.look(handle));
-        self.shared.idle.release_driver(self.index);
-        if self.slot.has_work() {
+        takes
+    }
+
+    /// The same, and has others take a part of what is found.
+    pub(super) fn look_at_driver(&self) {
+        if self.turns_in_passing() && self.slot.has_work() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();

@@ -350,8 +350,11 @@ impl<'r> Worker<'r> {
         if self.shy.get() {
             return None;
         }
-        let room = self.slot.batch.room() + self.slot.ring.room();
         self.overtook.set(false);
+        if self.shared.injector.is_empty() {
+            return None;
+        }
+        let room = self.slot.batch.room() + self.slot.ring.room();
         let share = self.shared.injector.fair_share(self.shared.idle.load().attached());
         let mut batch = self.shared.injector.pop_batch(share.min(room + 1));
         let first = batch.pop()?;
@@ -388,7 +391,11 @@ impl<'r> Worker<'r> {
         if self.shy.get() {
             // What there is elsewhere is not for us.
             self.end_search();
-        } else if let Some(task) = self.fetch().or_else(|| self.search()) {
+        } else if let Some(task) = self.fetch() {
+            return self.poll(task);
+        } else if self.looks_instead_of_parking() {
+            return Step::Continue;
+        } else if let Some(task) = self.search() {
             return self.poll(task);
         }
         if self.root_woken() || self.looks_before_leaving() {
