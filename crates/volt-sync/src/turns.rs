@@ -27,6 +27,7 @@
 //! |---------|-------------------------------------------------------------|
 //! | `rest`  | if turns pay, and how many it takes                          |
 //! | `pace`  | how long one takes                                          |
+//! | `round` | how many give them                                          |
 //! | `crowd` | if several tasks want the same                              |
 //!
 //! Rejected:
@@ -38,6 +39,7 @@
 mod crowd;
 mod pace;
 mod rest;
+mod round;
 #[cfg(all(test, not(volt_loom)))]
 mod tests;
 
@@ -47,6 +49,7 @@ use std::task::Context;
 use crowd::Crowd;
 use pace::Pace;
 use rest::Rest;
+use round::Round;
 
 #[cfg(all(test, not(volt_loom)))]
 pub(crate) use crowd::CROWD;
@@ -64,13 +67,20 @@ const PLACES: usize = 8;
 pub(crate) struct Lesson {
     rest: Rest,
     pace: Pace,
+    round: Round,
     crowd: Crowd,
     handed: Cell<u8>,
 }
 
 impl Lesson {
     const fn new() -> Self {
-        Self { rest: Rest::new(), pace: Pace::new(), crowd: Crowd::new(), handed: Cell::new(0) }
+        Self {
+            rest: Rest::new(),
+            pace: Pace::new(),
+            round: Round::new(),
+            crowd: Crowd::new(),
+            handed: Cell::new(0),
+        }
     }
 
     /// `task` wants what is at `address`. True if it is one of a crowd of this thread.
@@ -89,6 +99,7 @@ impl Lesson {
             // One, to see. Should the task not come back here, the next one comes after a rest as well.
             self.pace.time(wait);
             self.rest.again();
+            self.round.gives(wait);
             return true;
         }
         if !self.pace.has_time(given) {
@@ -96,7 +107,13 @@ impl Lesson {
         }
         self.pace.begins(wait);
         self.rest.gave();
+        self.round.gives(wait);
         true
+    }
+
+    /// True if many others give turns on this thread as well.
+    pub(crate) fn many_give(&self) -> bool {
+        self.round.was_of_many()
     }
 
     /// The future at `wait` is polled, `after` a turn or for another reason.
@@ -167,6 +184,7 @@ pub(crate) fn know_a_crowd_of(most: u16) {
             lesson.rest.know(most);
             // A test has only the turns that it gives, however busy the machine is.
             lesson.pace.never();
+            lesson.round.forget();
             lesson.crowd.forget();
         }
     });

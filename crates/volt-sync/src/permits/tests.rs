@@ -134,6 +134,39 @@ fn turns_go_on_while_this_thread_hands_over_up_to_a_limit() {
     }
 }
 
+/// Others than this thread serve the queue.
+#[test]
+fn one_of_a_crowd_gives_some_turns_whoever_serves_the_queue() {
+    for (tasks, expected) in [(8, 0), (9, usize::from(convoy::ELSEWHERE) - 2)] {
+        let (permits, wakes) = (Permits::new(0), Wakes::new());
+        turns::know_a_crowd_of(turns::MOST);
+        let mut crowd: Vec<_> = (0..tasks).map(|_| Box::pin(permits.acquire(1))).collect();
+        let all_give = |crowd: &mut [Waiting<'_>]| {
+            let before = wakes.count();
+            for waiter in crowd {
+                coop::with_budget(Some(9), || assert!(wakes.poll(waiter.as_mut()).is_pending()));
+            }
+            wakes.count() - before
+        };
+        let serve = || {
+            let oldest = queue(&permits, 1);
+            permits.release(1);
+            assert_eq!(ready(oldest), Ok(()));
+        };
+        for waiter in &mut crowd {
+            coop::with_budget(Some(9), || {
+                serve();
+                assert!(wakes.poll(waiter.as_mut()).is_pending());
+            });
+        }
+        coop::with_budget(Some(9), serve);
+        assert_eq!(all_give(&mut crowd), tasks, "this thread has served the queue");
+        let _oldest = queue(&permits, 1);
+        let rounds = (0..100).take_while(|_| all_give(&mut crowd) == tasks).count();
+        assert_eq!(rounds, expected, "{tasks} tasks");
+    }
+}
+
 #[test]
 fn whoever_gave_a_turn_can_be_dropped_or_find_the_permits_closed() {
     let (permits, wakes) = (Permits::new(0), Wakes::new());

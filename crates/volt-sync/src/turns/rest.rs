@@ -10,8 +10,8 @@ pub(crate) const MOST: u16 = 1024;
 pub(super) const LONGER: u16 = 4;
 /// So many opportunities are let pass after that, the first time.
 pub(super) const SHORTEST: u32 = 64;
-/// And at most so many: some tenths of a second.
-pub(super) const LONGEST: u32 = 1 << 20;
+/// And at most so many: some hundredths of a second.
+pub(super) const LONGEST: u32 = 1 << 18;
 /// More of them each time.
 pub(super) const SLOWER: u32 = 4;
 

@@ -1,6 +1,7 @@
 use super::crowd::CROWD;
 use super::pace::{DELAY_NS, GONE, TIMED};
 use super::rest::{FEWEST, LONGER, LONGEST, MOST, SHORTEST, SLOWER};
+use super::round::Round;
 use super::{Lesson, PLACES, place};
 
 /// How many turns are given at the next `opportunities`, if none pays.
@@ -64,13 +65,13 @@ fn turns_that_take_long_become_rare_whether_they_pay_or_not() {
     for _ in 0..5 {
         lesson.paid(1);
         assert_eq!(in_vain(&lesson, rest), 0);
-        rest *= SLOWER;
+        rest = (rest * SLOWER).min(LONGEST);
         lesson.paid(1);
         assert_eq!(in_vain(&lesson, 1), 1, "one, to see");
         lesson.took(DELAY_NS + 1);
     }
     assert_eq!(in_vain(&lesson, rest), 0);
-    rest *= SLOWER;
+    rest = (rest * SLOWER).min(LONGEST);
     assert_eq!(in_vain(&lesson, 1), 1, "one, to see");
     // It never came back: so the next one is after a rest as well.
     assert_eq!(in_vain(&lesson, rest), 0);
@@ -168,6 +169,23 @@ fn a_crowd_is_many_in_turn_for_the_same() {
         assert!(!wants(2), "another channel in the same place");
     }
     assert!((0..100).all(|_| !lesson.in_a_crowd(1, 4)), "one alone is no crowd");
+}
+
+#[test]
+fn a_round_of_many_is_known_for_a_while() {
+    let round = Round::new();
+    let rounds = |tasks: usize, times: usize| {
+        (0..times).for_each(|_| (1..=tasks).for_each(|wait| round.gives(wait)));
+        round.was_of_many()
+    };
+    assert!(!rounds(8, 100));
+    assert!(rounds(9, 2));
+    assert!(!rounds(8, 2));
+    assert!(rounds(200, 2) && rounds(2, 56));
+    assert!(!rounds(2, 2));
+    // The first wait is over: nothing is learnt until a new round is full.
+    (2..500).for_each(|wait| round.gives(2 + wait % 2));
+    assert!(!round.was_of_many());
 }
 
 #[test]
