@@ -13,7 +13,13 @@ use std::task::{Context, Poll};
 
 use crate::turns;
 
+mod renewal;
+pub(crate) use renewal::poll_proceed_or_renew;
+
 const UNCONSTRAINED: u32 = u32::MAX;
+/// Beside the units that are left: this poll's budget [has been renewed](poll_proceed_or_renew).
+const RENEWED: u32 = 1;
+const UNIT: u32 = 2;
 
 crate::const_thread_local! {
     static BUDGET: Cell<u32> = Cell::new(UNCONSTRAINED);
@@ -79,7 +85,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
 /// ```
 #[inline]
 pub fn has_budget_remaining() -> bool {
-    BUDGET.with(|budget| budget.get() != 0)
+    BUDGET.with(|budget| budget.get() >= UNIT)
 }
 
 /// True inside a poll that has a budget: a task of a runtime that gives others their turn when this
@@ -92,7 +98,8 @@ pub(crate) fn is_limited() -> bool {
 /// For the thread of a runtime: whether a task that wakes itself is soon polled again, because the others
 /// take about a microsecond each. Then a task that has a budget, and would have to wait for a channel, gives
 /// the others a few turns first: in a crowd on one thread that saves a place in a queue and a wake-up
-/// for each message. Not allowed until then.
+/// for each message. And the only receiver of a bounded channel has its budget renewed for some
+/// microseconds, since its senders may all wait for it. Not allowed until then.
 ///
 /// Tasks without a budget, as those of other executors, need no leave: they give turns if several of one
 /// thread have been waiting for the same channel again and again, for as long as turns are short and pay.
@@ -188,8 +195,8 @@ pub fn made_progress() {
         let left = budget.get();
         // Neither below zero nor away from "unconstrained", where it does not even store: a store
         // delays the caller's next read-modify-write.
-        if left != 0 && left != UNCONSTRAINED {
-            budget.set(left - 1);
+        if (UNIT..UNCONSTRAINED).contains(&left) {
+            budget.set(left - UNIT);
         }
     });
 }
@@ -228,7 +235,8 @@ pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
             HANDED_OVER.with(|place| place.set(self.handed_over));
         }
     }
-    let units = units.map_or(UNCONSTRAINED, |units| units.min(UNCONSTRAINED - 1));
+    let most = UNCONSTRAINED / UNIT - 1;
+    let units = units.map_or(UNCONSTRAINED, |units| units.min(most) * UNIT);
     let _restore = Restore {
         budget: BUDGET.with(|budget| budget.replace(units)),
         // What one poll handed over says nothing of another, nor of one that it is nested in: the

@@ -5,6 +5,9 @@
 //! so that it goes to the back of the queue and the others get their turn. Code that awaits only
 //! Volt's types needs to do nothing for this.
 //!
+//! The receiver of a bounded [`mpsc`](crate::sync::mpsc) channel may have more, if tasks are quick: of what
+//! its senders put there, it takes as much as it can in about ten microseconds before it yields.
+//!
 //! # Examples
 //! A loop that computes without ever waiting can take part:
 //! ```

@@ -212,7 +212,7 @@ impl<T> Bounded<T> {
     /// No other thread receives at the same time.
     #[inline]
     pub(crate) unsafe fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        ready!(coop::poll_proceed(cx));
+        ready!(coop::poll_proceed_or_renew(cx));
         let mut attempt = 0;
         loop {
             // SAFETY: the only receiver (obligation).

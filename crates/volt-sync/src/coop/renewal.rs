@@ -1,0 +1,142 @@
+//! A budget that is renewed.
+//!
+//! The only receiver of a channel may have a crowd of senders. If its budget is used up while there are
+//! messages left, it goes behind all of them; the first ones fill the places that it has freed, and the
+//! others find the channel full: each of them is polled in vain for each budget of the receiver, until it
+//! queues, and then each message costs a place in the queue, a wake-up and a poll.
+//!
+//! So while the polls of a thread are short ([`allow_turns`](super::allow_turns)), the budget of such a
+//! receiver is renewed: once, and then again until [`QUICK`] after the first time. The others wait
+//! for that and the last budget at most. A receiver that is not quick has two budgets in a poll; if that
+//! makes polls long, there is no leave for it any more. The clock is read once for each renewal.
+//!
+//! Rejected:
+//! * A larger budget for each task: nobody knows beforehand how long it will take.
+//! * The same for senders: they stop where the channel is full.
+//! * More turns in vain before a sender queues: of two threads, the one without the receiver takes the
+//!   cache lines from the other for each of them.
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::{BUDGET, Givers, RENEWED, UNIT, givers, has_budget_remaining, poll_proceed};
+use crate::primitive::now;
+use crate::turns::CLOCK;
+
+/// So many units each time: what a runtime gives in most cases.
+const UNITS: u32 = 128;
+/// About a thousand messages, if nothing is done with them.
+const QUICK: Duration = Duration::from_micros(10);
+
+crate::const_thread_local! {
+    /// When the budget of a poll was renewed first, of the last poll in which one was.
+    static FIRST: Cell<Option<Instant>> = Cell::new(None);
+}
+
+/// As [`poll_proceed`], for an operation that a crowd may wait for.
+#[inline]
+pub(crate) fn poll_proceed_or_renew(cx: &mut Context<'_>) -> Poll<()> {
+    if has_budget_remaining() { Poll::Ready(()) } else { renew_or_yield(cx) }
+}
+
+#[cold]
+fn renew_or_yield(cx: &mut Context<'_>) -> Poll<()> {
+    let renewed = CLOCK && givers() == Givers::All && renew(now);
+    if renewed { Poll::Ready(()) } else { poll_proceed(cx) }
+}
+
+/// Renews a budget that is used up, unless it has been renewed for long enough.
+fn renew(now: impl Fn() -> Instant) -> bool {
+    let renewed = BUDGET.with(Cell::get) == RENEWED;
+    let now = now();
+    let first = FIRST.with(Cell::get).filter(|_| renewed);
+    if first.is_some_and(|first| now.saturating_duration_since(first) > QUICK) {
+        return false;
+    }
+    FIRST.with(|cell| cell.set(first.or(Some(now))));
+    BUDGET.with(|budget| budget.set(RENEWED + UNITS * UNIT));
+    true
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::{QUICK, UNITS, now, renew};
+    use crate::coop::{
+        allow_turns, has_budget_remaining, made_progress, with_budget, without_turns,
+    };
+    use crate::mpsc;
+
+    /// How many units were left.
+    fn use_up() -> u32 {
+        let mut units = 0;
+        while has_budget_remaining() {
+            made_progress();
+            units += 1;
+        }
+        units
+    }
+
+    #[test]
+    fn a_budget_is_renewed_until_it_takes_too_long() {
+        let start = now();
+        for poll in 0..3 {
+            let start = start + poll * 10 * QUICK;
+            with_budget(Some(3), || {
+                assert_eq!(use_up(), 3);
+                for after in [Duration::ZERO, QUICK / 2, QUICK] {
+                    assert!(renew(|| start + after));
+                    assert_eq!(use_up(), UNITS);
+                }
+                for _ in 0..2 {
+                    assert!(!renew(|| start + QUICK + Duration::from_nanos(1)));
+                    assert!(!has_budget_remaining(), "it stays used up");
+                }
+            });
+        }
+    }
+
+    /// How many of a thousand messages a receiver gets in one poll that has a budget for five.
+    fn received() -> usize {
+        let (tx, mut rx) = mpsc::channel(1000);
+        (0..1000).for_each(|i| tx.try_send(i).unwrap());
+        let mut received = 0;
+        with_budget(Some(5), || {
+            let all = async {
+                while rx.recv().await.is_some() {
+                    received += 1;
+                }
+            };
+            let wakes = crate::test::Wakes::new();
+            assert!(wakes.poll(std::pin::pin!(all)).is_pending());
+            assert!(received == 1000 || wakes.count() == 1, "it comes back by itself");
+        });
+        received
+    }
+
+    #[test]
+    fn only_who_may_give_turns_has_its_budget_renewed() {
+        assert_eq!(received(), 5, "no leave");
+        allow_turns(true);
+        assert!(received() >= 5 + UNITS as usize);
+        assert_eq!(without_turns(received), 5, "a simulation");
+        allow_turns(false);
+        assert_eq!(received(), 5, "no leave any more");
+    }
+
+    /// A renewed budget does not make the next poll's one larger, nor that of a poll inside of it.
+    #[test]
+    fn a_renewal_is_for_one_poll() {
+        with_budget(Some(1), || {
+            assert_eq!(use_up(), 1);
+            assert!(renew(now));
+            with_budget(Some(2), || assert_eq!(use_up(), 2));
+            assert_eq!(use_up(), UNITS);
+        });
+        with_budget(Some(2), || assert_eq!(use_up(), 2));
+        with_budget(Some(u32::MAX), || assert!(has_budget_remaining()));
+    }
+}
