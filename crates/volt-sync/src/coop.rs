@@ -17,9 +17,11 @@ mod renewal;
 pub(crate) use renewal::poll_proceed_or_renew;
 
 const UNCONSTRAINED: u32 = u32::MAX;
-/// Beside the units that are left: this poll's budget [has been renewed](poll_proceed_or_renew).
-const RENEWED: u32 = 1;
-const UNIT: u32 = 2;
+/// Beside the units that are left: how often this poll's budget [was renewed](poll_proceed_or_renew).
+const RENEWALS: u32 = 7;
+/// And that an operation was refused, since it was used up.
+const REFUSED: u32 = 8;
+const UNIT: u32 = 16;
 
 crate::const_thread_local! {
     static BUDGET: Cell<u32> = Cell::new(UNCONSTRAINED);
@@ -68,6 +70,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
     if has_budget_remaining() {
         return Poll::Ready(());
     }
+    BUDGET.with(|budget| budget.set(budget.get() | REFUSED));
     cx.waker().wake_by_ref();
     Poll::Pending
 }

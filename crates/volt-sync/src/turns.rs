@@ -117,7 +117,7 @@ impl Lesson {
     }
 
     /// The future at `wait` is polled, `after` a turn or for another reason.
-    fn came_back(&self, wait: usize, after: bool) {
+    pub(crate) fn came_back(&self, wait: usize, after: bool) {
         if let Some(turn) = self.pace.ends(wait) {
             if after {
                 self.took(turn);
@@ -128,10 +128,11 @@ impl Lesson {
     /// The turn that was timed took so long.
     fn took(&self, ns: u32) {
         let was_long = self.pace.is_long();
-        self.pace.took(ns);
-        if self.pace.is_long() {
+        let this_is_long = self.pace.took(ns);
+        if this_is_long && self.pace.is_long() {
             self.rest.take();
         } else if was_long {
+            // They may be short again: the next one will tell.
             self.rest.end();
         }
     }
@@ -163,12 +164,18 @@ std::thread_local! {
     static LESSONS: [Lesson; PLACES] = const { [const { Lesson::new() }; PLACES] };
 }
 
-/// Where the lesson of what is at `address` is kept: by the high bits of a product, as in
+/// A number below `most`, a power of two, for an address: by the high bits of a product, as in
 /// Knuth, The Art of Computer Programming, volume 3, section 6.4.
 #[inline]
-fn place(address: usize) -> usize {
+fn hash(address: usize, most: u32) -> u32 {
     let words = (address / size_of::<usize>()) as u32;
-    (words.wrapping_mul(0x9E37_79B1) >> (u32::BITS - PLACES.ilog2())) as usize
+    words.wrapping_mul(0x9E37_79B1) >> (u32::BITS - most.ilog2())
+}
+
+/// Where the lesson of what is at `address` is kept.
+#[inline]
+fn place(address: usize) -> usize {
+    hash(address, PLACES as u32) as usize
 }
 
 /// What this thread has learnt of what is at `address`.

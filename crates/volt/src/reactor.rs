@@ -8,7 +8,6 @@
 //! reactor without registrations is asked nothing when its thread only looks in passing.
 
 mod habit;
-mod period;
 mod poller;
 mod registration;
 mod slab;
@@ -21,7 +20,6 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
 
-use self::period::Period;
 use self::poller::Poller;
 use self::slab::{Slab, Token, View};
 use self::unpark::Unpark;
@@ -38,7 +36,6 @@ const UNPARK: mio::Token = mio::Token(usize::MAX);
 pub(crate) struct Reactor {
     poller: Poller,
     view: View,
-    period: Period,
 }
 
 /// Registers sources, and wakes the thread that turns the reactor.
@@ -63,8 +60,7 @@ impl Reactor {
             unpark: Unpark::new(),
             bell: mio::Waker::new(poller.registry(), UNPARK)?,
         };
-        let reactor = Self { poller, view: View::default(), period: Period::default() };
-        Ok((reactor, Handle(Arc::new(shared))))
+        Ok((Self { poller, view: View::default() }, Handle(Arc::new(shared))))
     }
 
     /// Waits for readiness at most `timeout` (`None`: until woken; zero: only looks), marks the
@@ -77,12 +73,12 @@ impl Reactor {
     /// Only if the poll descriptor is unusable.
     pub(crate) fn turn(&mut self, handle: &Handle, timeout: Option<Duration>) -> io::Result<usize> {
         let shared = &*handle.0;
-        if timeout == Some(Duration::ZERO) {
-            return self.look(handle, true);
-        }
         shared.slab.trim(&mut self.view);
+        if timeout == Some(Duration::ZERO) {
+            return if shared.slab.len() == 0 { Ok(0) } else { self.look(shared) };
+        }
         if self.view.has_old() || !shared.unpark.begin() {
-            return self.look_well(shared, true);
+            return self.look(shared);
         }
         let mut ended = false;
         let result = self.poll_with(shared, timeout, || {
@@ -97,25 +93,10 @@ impl Reactor {
         result
     }
 
-    /// As [`turn`](Self::turn), without waiting. `may_wait`: the thread may be about to, so without an event all
-    /// reads that were put off are made.
-    ///
-    /// # Errors
-    /// As of `turn`.
-    pub(crate) fn look(&mut self, handle: &Handle, may_wait: bool) -> io::Result<usize> {
-        let shared = &*handle.0;
-        shared.slab.trim(&mut self.view);
-        if shared.slab.len() == 0 { Ok(0) } else { self.look_well(shared, may_wait) }
-    }
-
-    /// Looks after the reads that were put off as well.
-    fn look_well(&mut self, shared: &Shared, may_wait: bool) -> io::Result<usize> {
+    /// Looks without waiting, and after the reads that were put off.
+    fn look(&mut self, shared: &Shared) -> io::Result<usize> {
         let events = self.poll_with(shared, Some(Duration::ZERO), || ())?;
-        let all = may_wait && events == 0;
-        let due = all
-            || (self.view.has_old() || shared.unpark.has_notes())
-                && self.period.is_over(events, shared.slab.len());
-        Ok(events + if due { self.view.remind(&shared.unpark, all) } else { 0 })
+        Ok(events + self.view.remind(&shared.unpark, events))
     }
 
     /// `woken` is called before each event: before the first wake-up of a task, the wait has to be

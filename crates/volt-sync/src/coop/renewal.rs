@@ -6,8 +6,10 @@
 //! queues, and then each message costs a place in the queue, a wake-up and a poll.
 //!
 //! So while the polls of a thread are short ([`allow_turns`](super::allow_turns)), the budget of such a
-//! receiver is renewed: once, and then again until [`QUICK`] after the first time. The others wait
-//! for that and the last budget at most. A receiver that is not quick has two budgets in a poll; if that
+//! receiver is renewed: once, and then again until [`QUICK`] after the first time, but seven times at most
+//! (the clock may be coarse). The others wait for that and the last budget at most. It is not if another
+//! operation was refused in this poll, since the budget was used up: what a task asks first is served
+//! first, as in `select! { biased; .. }`. A receiver that is not quick has two budgets in a poll; if that
 //! makes polls long, there is no leave for it any more. The clock is read once for each renewal.
 //!
 //! Rejected:
@@ -21,7 +23,7 @@ use std::cell::Cell;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::{BUDGET, Givers, RENEWED, UNIT, givers, has_budget_remaining, poll_proceed};
+use super::{BUDGET, Givers, REFUSED, RENEWALS, UNIT, givers, has_budget_remaining, poll_proceed};
 use crate::primitive::now;
 use crate::turns::CLOCK;
 
@@ -47,16 +49,21 @@ fn renew_or_yield(cx: &mut Context<'_>) -> Poll<()> {
     if renewed { Poll::Ready(()) } else { poll_proceed(cx) }
 }
 
-/// Renews a budget that is used up, unless it has been renewed for long enough.
+/// Renews a budget that is used up, unless it has been renewed for long enough, or often enough: a clock
+/// may be coarse. Nor if another operation was refused in this poll: who asked before is served before.
 fn renew(now: impl Fn() -> Instant) -> bool {
-    let renewed = BUDGET.with(Cell::get) == RENEWED;
+    let budget = BUDGET.with(Cell::get);
+    let renewals = budget & RENEWALS;
+    if renewals == RENEWALS || budget & REFUSED != 0 {
+        return false;
+    }
     let now = now();
-    let first = FIRST.with(Cell::get).filter(|_| renewed);
+    let first = FIRST.with(Cell::get).filter(|_| renewals > 0);
     if first.is_some_and(|first| now.saturating_duration_since(first) > QUICK) {
         return false;
     }
     FIRST.with(|cell| cell.set(first.or(Some(now))));
-    BUDGET.with(|budget| budget.set(RENEWED + UNITS * UNIT));
+    BUDGET.with(|budget| budget.set(renewals + 1 + UNITS * UNIT));
     true
 }
 
@@ -138,5 +145,75 @@ mod tests {
         });
         with_budget(Some(2), || assert_eq!(use_up(), 2));
         with_budget(Some(u32::MAX), || assert!(has_budget_remaining()));
+    }
+
+    /// A clock that is coarse, or stands still.
+    #[test]
+    fn renewals_end_if_the_clock_does_not_move() {
+        let start = now();
+        with_budget(Some(3), || {
+            use_up();
+            let renewals = (0..10_000).take_while(|_| {
+                let renewed = renew(|| start);
+                use_up();
+                renewed
+            });
+            let renewals = renewals.count();
+            assert!(renewals < 10_000, "{} messages in one poll", renewals * UNITS as usize);
+        });
+    }
+
+    /// A poll inside of a poll (a `LocalSet`, a `block_on`) leaves the outer one's time alone.
+    #[test]
+    fn a_renewal_inside_does_not_prolong_the_one_outside() {
+        let start = now();
+        with_budget(Some(3), || {
+            use_up();
+            for i in 0..10 {
+                let time = start + i * QUICK;
+                if !renew(|| time) {
+                    return;
+                }
+                use_up();
+                with_budget(Some(3), || {
+                    use_up();
+                    assert!(renew(|| time + QUICK / 2));
+                });
+            }
+            panic!("ten times as long as it may take");
+        });
+    }
+
+    /// What a task polled before the receiver, and found ready but for the budget, is before the receiver
+    /// also now: `select! { biased; .. }`.
+    #[test]
+    fn a_renewal_passes_no_branch_that_was_polled_before() {
+        allow_turns(true);
+        let (stop, stopped) = crate::oneshot::channel();
+        let (tx, mut rx) = mpsc::channel(4);
+        tx.try_send(1).unwrap();
+        tx.try_send(2).unwrap();
+        let mut stopped = std::pin::pin!(stopped);
+        let wakes = crate::test::Wakes::new();
+        with_budget(Some(1), || {
+            assert!(wakes.poll(std::pin::pin!(rx.recv())).is_ready());
+            stop.send(()).unwrap();
+            let first = wakes.poll(stopped.as_mut()).is_ready();
+            let second = wakes.poll(std::pin::pin!(rx.recv())).is_ready();
+            assert!(first || !second, "a message was received after the stop");
+        });
+        allow_turns(false);
+    }
+
+    /// An operation that succeeds without a look at the budget.
+    #[test]
+    fn a_renewed_budget_that_is_used_up_stays_so() {
+        with_budget(Some(1), || {
+            use_up();
+            assert!(renew(now));
+            use_up();
+            (0..3).for_each(|_| made_progress());
+            assert!(!has_budget_remaining());
+        });
     }
 }

@@ -86,13 +86,15 @@ pub(super) fn first_turn(permits: &Permits, wait: usize) -> Option<Turns> {
 
 /// The next one, after `turns` that were in vain.
 pub(super) fn another_turn(permits: &Permits, turns: Turns, wait: usize) -> Option<Turns> {
-    if turns.given >= EACH || !coop::may_give_long_turns() {
-        return None;
-    }
+    let may = turns.given < EACH && coop::may_give_long_turns();
     with_lesson(permits, |lesson| {
         let serves = lesson.handed() != turns.handed;
-        let goes_on = serves || (turns.given < ELSEWHERE && lesson.many_give());
-        if goes_on { give(lesson, turns.given, wait) } else { None }
+        let goes_on = may && (serves || (turns.given < ELSEWHERE && lesson.many_give()));
+        if goes_on {
+            return give(lesson, turns.given, wait);
+        }
+        lesson.came_back(wait, true);
+        None
     })
 }
 

@@ -137,7 +137,7 @@ fn turns_go_on_while_this_thread_hands_over_up_to_a_limit() {
 /// Others than this thread serve the queue.
 #[test]
 fn one_of_a_crowd_gives_some_turns_whoever_serves_the_queue() {
-    for (tasks, expected) in [(8, 0), (9, usize::from(convoy::ELSEWHERE) - 2)] {
+    for (tasks, expected) in [(8, 0), (32, usize::from(convoy::ELSEWHERE) - 2)] {
         let (permits, wakes) = (Permits::new(0), Wakes::new());
         turns::know_a_crowd_of(turns::MOST);
         let mut crowd: Vec<_> = (0..tasks).map(|_| Box::pin(permits.acquire(1))).collect();
@@ -261,6 +261,34 @@ fn turns_that_are_always_in_vain_become_rare() {
     }
     let turns = wakes.count() - (rounds - 1);
     assert!((8..rounds / 80).contains(&turns), "{turns}");
+}
+
+/// Each turn takes 3 ms, and is in vain: whoever gave it queues. That should be learnt at the second one.
+#[test]
+fn a_turn_after_which_the_wait_queues_is_timed_as_well() {
+    let (permits, wakes) = (Permits::new(0), Wakes::new());
+    // Nothing is forgotten: this thread has learnt nothing yet, and times its first turn.
+    let (mut turns, mut kept) = (0, Vec::new());
+    for _ in 0..6 {
+        let oldest = queue(&permits, 1);
+        let mut again = Box::pin(permits.acquire(1));
+        let before = wakes.count();
+        coop::with_budget(Some(9), || {
+            permits.release(1);
+            assert!(wakes.poll(again.as_mut()).is_pending());
+        });
+        if wakes.count() > before {
+            turns += 1;
+            std::thread::sleep(std::time::Duration::from_millis(3));
+            assert_eq!(poll_until_it_queues(again.as_mut(), &wakes), 0);
+        }
+        assert_eq!(ready(oldest), Ok(()));
+        permits.release(1);
+        assert_eq!(wakes.poll(again.as_mut()), Poll::Ready(Ok(())));
+        // So that the next one is elsewhere.
+        kept.push(again);
+    }
+    assert!(turns <= 3, "{turns} turns of 3 ms each");
 }
 
 /// Finding S2.

@@ -1,9 +1,11 @@
 //! How long a turn takes.
 //!
 //! From the wake-up to the next poll of the same future on the same thread: its task may poll others as
-//! well, whose turns would end it too early. What counts is the shorter one of the last two that were
+//! well, whose turns would end it too early. What counts is the middle one of the last three that were
 //! timed: the system may take the thread off its processor in the middle of a turn, for longer than any
 //! turn should take, and that says nothing of the next one.
+//!
+//! Rejected: the shorter one of two. If every second turn is long, nobody ever knows.
 //!
 //! Cost: two readings of the clock for each turn that is timed, one in [`TIMED`] or fewer.
 
@@ -12,8 +14,9 @@ use std::time::Instant;
 
 use crate::primitive::now;
 
-/// After one that was timed, the next one is so many turns later.
-pub(super) const TIMED: u16 = 16;
+/// After one that was timed, the next one is so many turns later: an odd number, since every second one
+/// may be long.
+pub(super) const TIMED: u16 = 15;
 /// So many turns later nobody expects that the timed one comes back: its future was dropped, or is polled
 /// elsewhere.
 pub(super) const GONE: u16 = 1024;
@@ -29,9 +32,9 @@ pub(super) struct Pace {
     untimed: Cell<u16>,
     /// The wait whose turn is timed, and when that began.
     timed: Cell<Option<(usize, Instant)>>,
-    /// How long the last one took that was timed.
-    last_ns: Cell<u32>,
-    /// The shorter one of it and the one before.
+    /// How long the last three took that were timed, the newest first.
+    last_ns: Cell<[u32; 3]>,
+    /// The middle one of them.
     ns: Cell<u32>,
 }
 
@@ -40,7 +43,7 @@ impl Pace {
         Self {
             untimed: Cell::new(0),
             timed: Cell::new(None),
-            last_ns: Cell::new(0),
+            last_ns: Cell::new([0; 3]),
             ns: Cell::new(0),
         }
     }
@@ -79,13 +82,16 @@ impl Pace {
         Some(u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX))
     }
 
-    /// A turn took so long.
-    pub(super) fn took(&self, ns: u32) {
-        self.ns.set(self.last_ns.replace(ns).min(ns));
+    /// A turn took so long. True if that is too long.
+    pub(super) fn took(&self, ns: u32) -> bool {
+        let [newest, older, _] = self.last_ns.get();
+        self.last_ns.set([ns, newest, older]);
+        self.ns.set(ns.clamp(newest.min(older), newest.max(older)));
         if ns > DELAY_NS {
             // Was it the turn, or the system? The next one will tell.
             self.untimed.set(0);
         }
+        ns > DELAY_NS
     }
 
     #[cfg(all(test, not(volt_loom)))]
@@ -98,7 +104,7 @@ impl Pace {
     pub(super) fn never(&self) {
         self.timed.set(None);
         self.untimed.set(u16::MAX);
-        self.last_ns.set(0);
+        self.last_ns.set([0; 3]);
         self.ns.set(0);
     }
 }

@@ -77,6 +77,8 @@ fn turns_that_take_long_become_rare_whether_they_pay_or_not() {
     assert_eq!(in_vain(&lesson, rest), 0);
     assert_eq!(in_vain(&lesson, 1), 1, "one, to see");
     lesson.took(DELAY_NS);
+    assert_eq!(in_vain(&lesson, 1), 1, "another at once: the next one will tell");
+    lesson.took(DELAY_NS);
     assert_eq!(in_vain(&lesson, 4), 4);
     lesson.paid(1);
     assert_eq!(in_vain(&lesson, 4), 4);
@@ -175,16 +177,14 @@ fn a_crowd_is_many_in_turn_for_the_same() {
 fn a_round_of_many_is_known_for_a_while() {
     let round = Round::new();
     let rounds = |tasks: usize, times: usize| {
-        (0..times).for_each(|_| (1..=tasks).for_each(|wait| round.gives(wait)));
+        (0..times).for_each(|_| (1..=tasks).for_each(|task| round.gives(task * 256)));
         round.was_of_many()
     };
     assert!(!rounds(8, 100));
-    assert!(rounds(9, 2));
-    assert!(!rounds(8, 2));
-    assert!(rounds(200, 2) && rounds(2, 56));
-    assert!(!rounds(2, 2));
+    assert!(rounds(64, 2) && rounds(2, 4));
+    assert!(!rounds(2, 60));
     // The first wait is over: nothing is learnt until a new round is full.
-    (2..500).for_each(|wait| round.gives(2 + wait % 2));
+    (0..600).for_each(|wait| round.gives(1024 + wait % 3 * 256));
     assert!(!round.was_of_many());
 }
 
@@ -197,4 +197,53 @@ fn locks_in_a_row_are_spread_over_the_places() {
         }
         assert!(locks.iter().all(|locks| *locks < 50), "{words} words apart: {locks:?}");
     }
+}
+
+/// Four waits: one gives turns seldom, the others several in between.
+#[test]
+fn a_few_that_give_many_turns_are_no_crowd() {
+    let round = Round::new();
+    for _ in 0..3 {
+        round.gives(1);
+        for _ in 0..3 {
+            (2..=4).for_each(|wait| round.gives(wait));
+        }
+    }
+    assert!(!round.was_of_many(), "four tasks");
+    let round = Round::new();
+    for _ in 0..3 {
+        round.gives(1);
+        (0..8).for_each(|_| round.gives(2));
+    }
+    assert!(!round.was_of_many(), "two tasks");
+}
+
+/// A task of the thread computes for 50 ms in every second poll.
+#[test]
+fn turns_of_which_every_second_is_long_become_rare() {
+    let lesson = Lesson::new();
+    let (mut turns, mut long) = (0_u32, 0_u32);
+    let mut longest_wait = 0;
+    for _ in 0..1000 {
+        let mut waited = 0;
+        for given in 0..64 {
+            if !lesson.give(7, given) {
+                break;
+            }
+            let ns = if turns % 2 == 0 { 50 * DELAY_NS } else { 1_000 };
+            turns += 1;
+            long += u32::from(ns > DELAY_NS);
+            waited += ns / 1000;
+            if lesson.pace.ends(7).is_some() {
+                lesson.took(ns);
+            }
+        }
+        lesson.paid(7);
+        longest_wait = longest_wait.max(waited);
+    }
+    assert!(
+        long < 100,
+        "{long} of {turns} turns took 50 ms; one wait was delayed by {} ms",
+        longest_wait / 1000
+    );
 }

@@ -5,11 +5,9 @@
 //! system call. After [`TRUST`] of those in a row the next read is put off instead: an event says when
 //! there is something, as after a read that has found nothing. What had been left in there makes no
 //! event, so the reactor's thread sees to it that the read is made before it waits (`View::remind`).
-//! If that finds something, the habit is unlearned. It is as well if somebody asks again before there was
-//! an event: then nobody waits for one here, and a read that fails is an answer. If it finds nothing,
-//! then perhaps waiting for events is the rule here, and to put a read off costs more than it saves;
-//! or the reactor's thread had nothing to do just now. The latter is so if reads that were put off have
-//! had their events before ([`KEPT`]): then a part is to be learned anew, and otherwise all.
+//! If that was necessary, the habit is unlearned: there was something left, or waiting for events
+//! is the rule here, and then to put a read off costs more than it saves. It is as well if somebody asks
+//! again before there was an event: then nobody waits for one here, and a read that fails is an answer.
 //!
 //! Rejected: one habit for all sources of a reactor (one that waits long would teach the others);
 //! `TCP_INQ`, FIONREAD and level-triggered events, see `docs/design/net.md`.
@@ -29,18 +27,9 @@ use super::source::Event;
 /// After so many reads in vain the next one is put off: what learning again costs is spread over as
 /// many messages.
 const TRUST: u32 = 63;
-/// What is left of it after a read that was put off in vain, by how many events came before while it was
-/// complete: the first of them before any read was put off.
-const KEPT: [u32; 4] = [0, 0, 48, 56];
-/// The low bits are the tick of the last read that may have left something, the next ones count, and
-/// the highest are an index of [`KEPT`].
+/// The low bits are the tick of the last read that may have left something, the others count.
 const TICK: u32 = 0xff_ffff;
 const ONE: u32 = TICK + 1;
-const PROVEN: u32 = ONE << 6;
-
-const fn trust(habit: u32) -> u32 {
-    habit / ONE % (PROVEN / ONE)
-}
 /// Whether data makes an event although no read has failed since the last: epoll does, and `mio`'s
 /// Windows does not.
 const EVENTS_WITHOUT_FAILURE: bool = cfg!(any(target_os = "linux", target_os = "android"));
@@ -71,7 +60,14 @@ impl Habit {
     #[inline]
     pub(super) fn expects_nothing(&self, event: Event) -> bool {
         let habit = self.load();
-        trust(habit) == TRUST && habit & TICK == event.tick() && !event.is_reminder()
+        if habit / ONE < TRUST {
+            return false;
+        }
+        if event.is_reminder() {
+            self.unlearn();
+            return false;
+        }
+        habit & TICK == event.tick()
     }
 
     /// A read after `event` has found something and may have left more.
@@ -80,11 +76,8 @@ impl Habit {
         if EVENTS_WITHOUT_FAILURE {
             let (habit, tick) = (self.load(), event.tick());
             // Without an event since the last such read, that one had left this.
-            if habit & TICK == tick || event.is_reminder() {
-                return self.store(tick);
-            }
-            let proves = trust(habit) == TRUST && habit / PROVEN < KEPT.len() as u32 - 1;
-            self.store((habit & !TICK | tick) + if proves { PROVEN } else { 0 });
+            let trust = if habit & TICK == tick { 0 } else { habit & !TICK };
+            self.store(trust | tick);
         }
     }
 
@@ -105,9 +98,6 @@ impl Habit {
     /// A read after `event` has found something and left nothing.
     #[inline]
     pub(super) fn emptied(&self, event: Event) {
-        if event.is_reminder() {
-            return self.unlearn();
-        }
         self.asked_again(event.tick());
     }
 
@@ -115,14 +105,7 @@ impl Habit {
     #[inline]
     pub(super) fn failed(&self, event: Event) {
         let habit = self.load();
-        if event.is_reminder() {
-            let proven = habit / PROVEN;
-            // The next event counts without a read that was put off; so where all are put off in vain,
-            // nothing is kept soon.
-            let left = proven.saturating_sub(2);
-            return self.store((left * PROVEN) | (KEPT[proven as usize] * ONE) | habit & TICK);
-        }
-        if habit & TICK == event.tick() && trust(habit) < TRUST {
+        if habit & TICK == event.tick() && habit / ONE < TRUST {
             self.store(habit + ONE);
         }
     }

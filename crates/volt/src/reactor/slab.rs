@@ -272,7 +272,7 @@ fn ones(mut word: u64) -> impl Iterator<Item = usize> {
 #[derive(Default)]
 pub(crate) struct View {
     chunks: Vec<Option<Arc<Chunk>>>,
-    /// The reads that had been put off at the last `remind`: a bit for each slot of a chunk.
+    /// The reads that had been put off when the last look ended: a bit for each slot of a chunk.
     old: Vec<u64>,
     /// A bit for each group of chunks that has such a read.
     old_groups: u64,
@@ -294,18 +294,19 @@ impl View {
         current
     }
 
-    /// Whether some reads had been put off already at the last [`remind`](Self::remind).
+    /// Whether some reads had been put off already when the last look ended.
     #[inline]
     pub(crate) const fn has_old(&self) -> bool {
         self.old_groups != 0
     }
 
-    /// Makes the reads worth a try that have been put off since before this was called last, or `all`.
+    /// After a look that has delivered `events`: makes the reads that were put off before the last look
+    /// worth a try; all of them if there was no event, since then the thread may be about to sleep.
     /// Returns how many.
     #[inline]
-    pub(crate) fn remind(&mut self, unpark: &Unpark, all: bool) -> usize {
+    pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
         let groups = unpark.take_notes() | std::mem::take(&mut self.old_groups);
-        if groups == 0 { 0 } else { self.remind_groups(groups, all) }
+        if groups == 0 { 0 } else { self.remind_groups(groups, events == 0) }
     }
 
     fn remind_groups(&mut self, groups: u64, all: bool) -> usize {
@@ -316,8 +317,7 @@ impl View {
                 let Some(chunk) = &self.chunks[place] else { continue };
                 // ORD[RL1] acquire: that the reads were put off.
                 let new = chunk.put_off.swap(0, Acquire);
-                // What was put off again has had an event in between.
-                let due = if all { self.old[place] | new } else { self.old[place] & !new };
+                let due = if all { self.old[place] | new } else { self.old[place] };
                 self.old[place] = if all { 0 } else { new };
                 self.old_groups |= u64::from(self.old[place] != 0) << group;
                 reminded += ones(due).filter(|&slot| chunk.sources[slot].remind()).count();
@@ -382,25 +382,6 @@ mod tests {
         assert!(second.source().look(Ready::READ).is_none());
         assert!(view.deliver(&slab, second.token, Ready::READABLE));
         assert!(!view.deliver(&slab, Token::new(1_000_000, 0), Ready::READABLE));
-    }
-
-    #[test]
-    fn a_read_that_is_put_off_again_waits_as_long_again() {
-        let (slab, mut view, unpark) = (Slab::new(), View::default(), Unpark::new());
-        let key = slab.insert(Ready::EMPTY, false).unwrap();
-        let put_off = |view: &mut View| {
-            assert!(view.deliver(&slab, key.token, Ready::READABLE));
-            let event = key.source().look(Ready::READ).unwrap();
-            assert!(key.put_off(event, &unpark));
-        };
-        put_off(&mut view);
-        assert_eq!(view.remind(&unpark, false), 0);
-        put_off(&mut view);
-        assert_eq!(view.remind(&unpark, false), 0);
-        assert_eq!(view.remind(&unpark, false), 1);
-        put_off(&mut view);
-        assert_eq!(view.remind(&unpark, true), 1);
-        slab.remove(&key);
     }
 
     #[test]

@@ -83,24 +83,6 @@ fn an_event_makes_its_source_ready_once() {
     assert_eq!(handle.registered(), 0);
 }
 
-/// Polls a read of exactly the size of a message: whether it is ready, and how often it was tried.
-fn reads_a_message(
-    registration: &Registration,
-    mut socket: &std::os::unix::net::UnixStream,
-) -> (bool, u32) {
-    let mut tries = 0;
-    let mut cx = Context::from_waker(Waker::noop());
-    let read = registration.poll_io(Direction::Read, &mut cx, |event| {
-        tries += 1;
-        io::Read::read(&mut socket, &mut [0; 4])?;
-        Ok(event)
-    });
-    if let std::task::Poll::Ready(event) = &read {
-        registration.has_read(*event.as_ref().unwrap(), false);
-    }
-    (read.is_ready(), tries)
-}
-
 /// Reads of exactly the size of the messages, which fail when there is none: after some, a failing one
 /// is not made before a look has found no event.
 #[test]
@@ -110,7 +92,19 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
     let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Open).unwrap();
-    let read = || reads_a_message(&registration, &a);
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut tries = 0;
+    let mut read = || {
+        let read = registration.poll_io(Direction::Read, &mut cx, |event| {
+            tries += 1;
+            io::Read::read(&mut &a, &mut [0; 4])?;
+            Ok(event)
+        });
+        if let std::task::Poll::Ready(event) = &read {
+            registration.has_read(*event.as_ref().unwrap(), false);
+        }
+        (read.is_ready(), std::mem::take(&mut tries))
+    };
     assert_eq!(read(), (false, 1), "a new socket is worth a read");
     let mut saved = 0;
     for round in 0..100 {
@@ -134,47 +128,6 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
     assert_eq!(read(), (false, 1));
     let waited = timed(|| reactor.turn(&handle, Some(Duration::from_millis(20))).unwrap());
     assert!(waited.0 == 0 && waited.1 >= Duration::from_millis(20), "{waited:?}");
-}
-
-/// A look that finds nothing has a read made that was put off, in vain: who has waited for events until
-/// now soon puts off again, who has not learns all anew.
-#[test]
-fn a_read_that_was_put_off_in_vain_is_unlearned_unless_others_were_not() {
-    TURNS.set(true);
-    let (mut reactor, handle) = Reactor::new().unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-    a.set_nonblocking(true).unwrap();
-    let registration = register(&handle, &a, Start::Quiet).unwrap();
-    let read = || reads_a_message(&registration, &a);
-    // The messages until a read is put off.
-    let learn = |reactor: &mut Reactor| {
-        for messages in 1.. {
-            io::Write::write(&mut &b, b"data").unwrap();
-            assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
-            assert_eq!(read(), (true, 1));
-            if read() == (false, 0) {
-                return messages;
-            }
-        }
-        unreachable!("it learns")
-    };
-    let looks_in_vain = |reactor: &mut Reactor| {
-        assert_eq!(reactor.look(&handle, true).unwrap(), 1);
-        assert_eq!(reads_a_message(&registration, &a), (false, 1));
-    };
-    for _ in 0..3 {
-        assert_eq!(learn(&mut reactor), 64);
-        looks_in_vain(&mut reactor);
-    }
-    assert_eq!(learn(&mut reactor), 64);
-    for _ in 0..3 {
-        assert_eq!(learn(&mut reactor), 1);
-    }
-    // Once is little; but if no event comes any more before the look, all is unlearned.
-    for messages in [8, 16, 64, 64] {
-        looks_in_vain(&mut reactor);
-        assert_eq!(learn(&mut reactor), messages);
-    }
 }
 
 #[test]

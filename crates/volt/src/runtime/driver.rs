@@ -95,12 +95,12 @@ impl Driver {
         handle.bell.park();
     }
 
-    /// Looks for events and timers without waiting. `may_wait`: the member may be about to.
-    pub(crate) fn look(&mut self, handle: &Handle, may_wait: bool) {
+    /// Looks for events and timers without waiting.
+    pub(crate) fn look(&mut self, handle: &Handle) {
         #[cfg(not(volt_loom))]
-        self.reactor.look(&handle.reactor, may_wait).expect("the reactor's descriptor is valid");
-        #[cfg(volt_loom)]
-        let _ = may_wait;
+        self.reactor
+            .turn(&handle.reactor, Some(Duration::ZERO))
+            .expect("the reactor's descriptor is valid");
         handle.timers.fire_due();
     }
 }

@@ -36,7 +36,7 @@ impl World {
     /// `Reactor::turn`.
     fn turn(&self, view: &mut View, events: usize) {
         if view.has_old() || !self.unpark.begin() {
-            view.remind(&self.unpark, events == 0);
+            view.remind(&self.unpark, events);
             return;
         }
         let mut rung = self.bell.0.lock().unwrap();
@@ -136,7 +136,7 @@ fn an_event_against_a_read_that_is_put_off() {
         };
         world.left.fetch_add(1, Release);
         assert!(view.deliver(&slab, token, Ready::READABLE));
-        view.remind(&world.unpark, false);
+        view.remind(&world.unpark, 1);
         world.drive(&mut view, 1, 0);
         slab.remove(&reader.join().unwrap());
     });

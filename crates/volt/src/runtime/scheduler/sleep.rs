@@ -113,7 +113,7 @@ impl Worker<'_> {
     }
 
     fn looks_while_alone(&self) -> bool {
-        if self.shared.idle.load().others_run() || !self.turns_in_passing(true) {
+        if self.shared.idle.load().others_run() || !self.turns_in_passing() {
             return false;
         }
         self.pace.woke(self.now_ns(), true);
@@ -191,11 +191,11 @@ impl Worker<'_> {
         self.park.take()
     }
 
-    /// Looks into the driver, unless somebody has it. `may_wait`: would park without that.
-    fn turns_in_passing(&self, may_wait: bool) -> bool {
+    /// Looks into the driver, unless somebody has it.
+    fn turns_in_passing(&self) -> bool {
         let takes = self.shared.idle.take_driver(self.index);
         if takes {
-            self.turn_driver(|driver, handle| driver.look(handle, may_wait));
+            self.turn_driver(|driver, handle| driver.look(handle));
             self.shared.idle.release_driver(self.index);
         }
         takes
@@ -203,7 +203,7 @@ impl Worker<'_> {
 
     /// The same, and has others take a part of what is found.
     pub(super) fn look_at_driver(&self) {
-        if self.turns_in_passing(false) && self.slot.has_work() {
+        if self.turns_in_passing() && self.slot.has_work() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();
