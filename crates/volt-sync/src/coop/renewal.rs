@@ -23,7 +23,9 @@ use std::cell::Cell;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::{BUDGET, Givers, REFUSED, RENEWALS, UNIT, givers, has_budget_remaining, poll_proceed};
+use super::{
+    BUDGET, Givers, REFUSED, RENEWAL, RENEWALS, givers, has_budget_remaining, poll_proceed,
+};
 use crate::primitive::now;
 use crate::turns::CLOCK;
 
@@ -63,7 +65,7 @@ fn renew(now: impl Fn() -> Instant) -> bool {
         return false;
     }
     FIRST.with(|cell| cell.set(first.or(Some(now))));
-    BUDGET.with(|budget| budget.set(renewals + 1 + UNITS * UNIT));
+    BUDGET.with(|budget| budget.set(renewals + RENEWAL + UNITS));
     true
 }
 
