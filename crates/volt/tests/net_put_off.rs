@@ -288,6 +288,104 @@ fn messages_between_two_tasks_of_a_thread_park_nobody() {
     });
 }
 
+/// Messages that come in pairs to a runtime that always has something to run: each pair makes one event, and
+/// for each message that is read another pair comes. The reader may not fall behind by ever more of them.
+#[test]
+fn messages_in_pairs_do_not_pile_up_beside_a_busy_task() {
+    use std::io::Write;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    const PAIRS: usize = 300;
+    current_thread().block_on(async {
+        let (mut ours, mut server) = UnixStream::pair().unwrap();
+        train(&mut ours, &mut server).await;
+        let mut writer = ours.into_std().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let received = Arc::new(AtomicUsize::new(0));
+        let (stop, count) = (over.clone(), received.clone());
+        let busy = volt::spawn(async move {
+            while !stop.load(Relaxed) {
+                volt::task::yield_now().await;
+            }
+        });
+        let reader = volt::spawn(async move {
+            let mut message = [0; 8];
+            for _ in 0..2 * PAIRS {
+                server.read_exact(&mut message).await.unwrap();
+                count.fetch_add(1, Relaxed);
+            }
+        });
+        let mut most = 0;
+        let mut slowest = Duration::ZERO;
+        for pair in 1..=PAIRS {
+            let (before, start) = (received.load(Relaxed), std::time::Instant::now());
+            writer.write_all(&[0; 16]).unwrap();
+            while received.load(Relaxed) == before {
+                volt::task::yield_now().await;
+            }
+            slowest = slowest.max(start.elapsed());
+            most = most.max(2 * pair - received.load(Relaxed));
+        }
+        over.store(true, Relaxed);
+        busy.await.unwrap();
+        volt::time::timeout(Duration::from_secs(20), reader).await.unwrap().unwrap();
+        assert!(most < 100, "{most} messages of {} wait in the socket ({slowest:?})", 2 * PAIRS);
+    });
+}
+
+/// Two datagrams come in each poll of a task that computes, and a look at the driver follows each: the
+/// receiver keeps up, and none is lost because nobody takes them out.
+#[test]
+fn datagrams_in_pairs_do_not_wait_beside_a_task_that_computes() {
+    use std::time::Instant;
+
+    const PAIRS: usize = 500;
+    current_thread().block_on(async {
+        let (a, b) = udp_pair().await;
+        let mut buf = [0; 16];
+        for _ in 0..TRAINING {
+            let mut receive = std::pin::pin!(b.recv(&mut buf));
+            let mut sent = false;
+            let received = poll_fn(|cx| {
+                let received = receive.as_mut().poll(cx);
+                if !std::mem::replace(&mut sent, true) {
+                    assert!(received.is_pending());
+                    a.try_send(&[0; 8]).unwrap();
+                }
+                received
+            });
+            received.await.unwrap();
+        }
+        let a = a.into_std().unwrap();
+        let start = Instant::now();
+        let busy = volt::spawn(async move {
+            for _ in 0..PAIRS {
+                let poll = Instant::now();
+                for _ in 0..2 {
+                    a.send(&(start.elapsed().as_nanos() as u64).to_le_bytes()).unwrap();
+                }
+                while poll.elapsed() < Duration::from_micros(300) {
+                    std::hint::spin_loop();
+                }
+                volt::task::yield_now().await;
+            }
+        });
+        let (mut received, mut slowest) = (0, Duration::ZERO);
+        while received < 2 * PAIRS {
+            let receive = volt::time::timeout(Duration::from_secs(1), b.recv(&mut buf));
+            let Ok(length) = receive.await else { break };
+            assert_eq!(length.unwrap(), 8);
+            received += 1;
+            let sent = u64::from_le_bytes(buf[..8].try_into().unwrap());
+            slowest = slowest.max(start.elapsed().saturating_sub(Duration::from_nanos(sent)));
+        }
+        busy.await.unwrap();
+        assert_eq!(received, 2 * PAIRS, "the slowest came after {slowest:?}");
+    });
+}
+
 /// A sequence of numbers that looks random (xorshift).
 struct Numbers(u64);
 
