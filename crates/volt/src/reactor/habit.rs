@@ -27,6 +27,9 @@ use super::source::Event;
 /// After so many reads in vain the next one is put off: what learning again costs is spread over as
 /// many messages.
 const TRUST: u32 = 63;
+/// After so many reads in a row that were put off, and had an event, one is made all the same: an event does not
+/// tell whether a read before it has left something, and else what is left could grow for ever.
+const PUT_OFF: u32 = 32;
 /// The low bits are the tick of the last read that may have left something, the others count.
 const TICK: u32 = 0xff_ffff;
 const ONE: u32 = TICK + 1;
@@ -60,7 +63,7 @@ impl Habit {
     #[inline]
     pub(super) fn expects_nothing(&self, event: Event) -> bool {
         let habit = self.load();
-        if habit / ONE < TRUST {
+        if habit / ONE < TRUST || habit / ONE > TRUST + PUT_OFF {
             return false;
         }
         if event.is_reminder() {
@@ -77,7 +80,8 @@ impl Habit {
             let (habit, tick) = (self.load(), event.tick());
             // Without an event since the last such read, that one had left this.
             let trust = if habit & TICK == tick { 0 } else { habit & !TICK };
-            self.store(trust | tick);
+            let counts = (TRUST..=TRUST + PUT_OFF).contains(&(habit / ONE)) && trust != 0;
+            self.store((trust | tick) + if counts { ONE } else { 0 });
         }
     }
 
@@ -105,8 +109,8 @@ impl Habit {
     #[inline]
     pub(super) fn failed(&self, event: Event) {
         let habit = self.load();
-        if habit & TICK == event.tick() && habit / ONE < TRUST {
-            self.store(habit + ONE);
+        if habit & TICK == event.tick() {
+            self.store((habit + ONE).min(TRUST * ONE | habit & TICK));
         }
     }
 }
