@@ -114,9 +114,10 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
         let (ready, tries) = read();
         assert!(!ready && tries <= 1, "{tries} tries");
         saved += 1 - tries;
-        assert_eq!(tries == 0, round >= 63, "round {round}");
+        // One of some is made, to see if something is left.
+        assert_eq!(tries == 0, round >= 63 && round != 95, "round {round}");
     }
-    assert_eq!(saved, 37);
+    assert_eq!(saved, 36);
     // Two messages at once: the second is found by the look, which would have waited.
     io::Write::write(&mut &b, b"datadata").unwrap();
     assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
