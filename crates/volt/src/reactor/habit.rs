@@ -110,7 +110,7 @@ impl Habit {
     pub(super) fn failed(&self, event: Event) {
         let habit = self.load();
         if habit & TICK == event.tick() {
-            self.store((habit + ONE).min(TRUST * ONE | habit & TICK));
+            self.store((habit + ONE).min((TRUST * ONE) | (habit & TICK)));
         }
     }
 }
