@@ -320,7 +320,7 @@ fn messages_in_pairs_do_not_pile_up_beside_a_busy_task() {
         let mut most = 0;
         let mut slowest = Duration::ZERO;
         for pair in 1..=PAIRS {
-            let (before, start) = (received.load(Relaxed), std::time::Instant::now());
+            let (before, start) = (received.load(Relaxed), Instant::now());
             writer.write_all(&[0; 16]).unwrap();
             while received.load(Relaxed) == before {
                 volt::task::yield_now().await;
@@ -339,8 +339,6 @@ fn messages_in_pairs_do_not_pile_up_beside_a_busy_task() {
 /// receiver keeps up, and none is lost because nobody takes them out.
 #[test]
 fn datagrams_in_pairs_do_not_wait_beside_a_task_that_computes() {
-    use std::time::Instant;
-
     const PAIRS: usize = 500;
     current_thread().block_on(async {
         let (a, b) = udp_pair().await;
