@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use support::{bounded, each, udp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use volt::net::{TcpStream, UnixStream};
+use volt::net::{TcpStream, UdpSocket, UnixStream};
 use volt::runtime::{Builder, Runtime};
 use volt::time::Instant;
 
@@ -21,6 +21,20 @@ async fn tcp_pair() -> (TcpStream, TcpStream) {
     let (client, server) = support::tcp_pair().await;
     client.set_nodelay(true).unwrap();
     (client, server)
+}
+
+/// Receives a datagram that `send` sends once `socket` waits for it.
+async fn waits_for(socket: &UdpSocket, buf: &mut [u8], send: impl FnOnce()) -> usize {
+    let (mut receive, mut send) = (std::pin::pin!(socket.recv(buf)), Some(send));
+    let received = poll_fn(|cx| {
+        let received = receive.as_mut().poll(cx);
+        if let Some(send) = send.take() {
+            assert!(received.is_pending());
+            send();
+        }
+        received
+    });
+    received.await.unwrap()
 }
 
 /// Has `reader` wait for a message of 8 bytes each time, so that its next read is put off.
@@ -89,19 +103,12 @@ fn datagrams_that_came_together_are_all_received() {
         for round in 0..3 * TRAINING as u32 {
             let count = if round % TRAINING as u32 == 99 { 3 } else { 1 };
             let mut first = [0; 16];
-            let mut receive = std::pin::pin!(b.recv(&mut first));
-            let mut sent = false;
-            let received = poll_fn(|cx| {
-                let received = receive.as_mut().poll(cx);
-                if !std::mem::replace(&mut sent, true) {
-                    assert!(received.is_pending());
-                    for number in 0..count {
-                        a.try_send(&(round + number).to_le_bytes()).unwrap();
-                    }
+            let received = waits_for(&b, &mut first, || {
+                for number in 0..count {
+                    a.try_send(&(round + number).to_le_bytes()).unwrap();
                 }
-                received
             });
-            assert_eq!(received.await.unwrap(), 4);
+            assert_eq!(received.await, 4);
             for number in 1..count {
                 assert_eq!(b.recv(&mut buf).await.unwrap(), 4);
                 assert_eq!(buf[..4], (round + number).to_le_bytes());
@@ -344,17 +351,7 @@ fn datagrams_in_pairs_do_not_wait_beside_a_task_that_computes() {
         let (a, b) = udp_pair().await;
         let mut buf = [0; 16];
         for _ in 0..TRAINING {
-            let mut receive = std::pin::pin!(b.recv(&mut buf));
-            let mut sent = false;
-            let received = poll_fn(|cx| {
-                let received = receive.as_mut().poll(cx);
-                if !std::mem::replace(&mut sent, true) {
-                    assert!(received.is_pending());
-                    a.try_send(&[0; 8]).unwrap();
-                }
-                received
-            });
-            received.await.unwrap();
+            waits_for(&b, &mut buf, || assert_eq!(a.try_send(&[0; 8]).unwrap(), 8)).await;
         }
         let a = a.into_std().unwrap();
         let start = Instant::now();
