@@ -14,16 +14,12 @@ use std::task::{Context, Poll};
 use crate::turns;
 
 mod renewal;
-pub(crate) use renewal::poll_proceed_or_renew;
+pub(crate) use renewal::made_progress_or_renew;
 
 const UNCONSTRAINED: u32 = u32::MAX;
-/// The units that are left.
-const UNITS: u32 = RENEWAL - 1;
-/// Beside them, one of these for each time that this poll's budget [was renewed](poll_proceed_or_renew).
-const RENEWAL: u32 = 1 << 28;
-const RENEWALS: u32 = 7 * RENEWAL;
-/// And that an operation was refused, since it was used up.
-const REFUSED: u32 = 1 << 31;
+/// Beside the units that are left: how often this poll's budget [was renewed](made_progress_or_renew).
+const RENEWALS: u32 = UNIT - 1;
+const UNIT: u32 = 8;
 
 crate::const_thread_local! {
     static BUDGET: Cell<u32> = Cell::new(UNCONSTRAINED);
@@ -72,16 +68,8 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<()> {
     if has_budget_remaining() {
         return Poll::Ready(());
     }
-    note_refusal();
     cx.waker().wake_by_ref();
     Poll::Pending
-}
-
-/// Not inlined, and without the context: callers whose waker is known need not make one.
-#[cold]
-#[inline(never)]
-fn note_refusal() {
-    BUDGET.with(|budget| budget.set(budget.get() | REFUSED));
 }
 
 /// True unless the running task has used up its budget.
@@ -97,7 +85,7 @@ fn note_refusal() {
 /// ```
 #[inline]
 pub fn has_budget_remaining() -> bool {
-    BUDGET.with(|budget| budget.get() & UNITS != 0)
+    BUDGET.with(|budget| budget.get() >= UNIT)
 }
 
 /// True inside a poll that has a budget: a task of a runtime that gives others their turn when this
@@ -207,8 +195,8 @@ pub fn made_progress() {
         let left = budget.get();
         // Neither below zero nor away from "unconstrained", where it does not even store: a store
         // delays the caller's next read-modify-write.
-        if left & UNITS != 0 && left != UNCONSTRAINED {
-            budget.set(left - 1);
+        if (UNIT..UNCONSTRAINED).contains(&left) {
+            budget.set(left - UNIT);
         }
     });
 }
@@ -247,7 +235,8 @@ pub fn with_budget<R>(units: Option<u32>, f: impl FnOnce() -> R) -> R {
             HANDED_OVER.with(|place| place.set(self.handed_over));
         }
     }
-    let units = units.map_or(UNCONSTRAINED, |units| units.min(UNITS - 1));
+    let most = UNCONSTRAINED / UNIT - 1;
+    let units = units.map_or(UNCONSTRAINED, |units| units.min(most) * UNIT);
     let _restore = Restore {
         budget: BUDGET.with(|budget| budget.replace(units)),
         // What one poll handed over says nothing of another, nor of one that it is nested in: the

@@ -6,11 +6,13 @@
 //! queues, and then each message costs a place in the queue, a wake-up and a poll.
 //!
 //! So while the polls of a thread are short ([`allow_turns`](super::allow_turns)), the budget of such a
-//! receiver is renewed: once, and then again until [`QUICK`] after the first time, but seven times at most
-//! (the clock may be coarse). The others wait for that and the last budget at most. It is not if another
-//! operation was refused in this poll, since the budget was used up: what a task asks first is served
-//! first, as in `select! { biased; .. }`. A receiver that is not quick has two budgets in a poll; if that
-//! makes polls long, there is no leave for it any more. The clock is read once for each renewal.
+//! receiver is renewed when one of its messages takes one of the [`LAST`] units: once, and then again until
+//! [`QUICK`] after the first time, but seven times at most (the clock may be coarse). The others wait for that
+//! and the last budget at most. A receiver that is not quick has two budgets in a poll; if that makes polls
+//! long, there is no leave for it any more. The clock is read once for each renewal.
+//!
+//! A budget that is used up is not renewed: another operation may have been refused since then, and what a
+//! task asks first is served first, as in `select! { biased; .. }`.
 //!
 //! Rejected:
 //! * A larger budget for each task: nobody knows beforehand how long it will take.
@@ -20,17 +22,19 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::{
-    BUDGET, Givers, REFUSED, RENEWAL, RENEWALS, givers, has_budget_remaining, poll_proceed,
+    BUDGET, Givers, RENEWALS, UNCONSTRAINED, UNIT, givers, has_budget_remaining, made_progress,
 };
 use crate::primitive::now;
 use crate::turns::CLOCK;
 
 /// So many units each time: what a runtime gives in most cases.
-const UNITS: u32 = 128;
+const RENEWED: u32 = 128;
+/// The units of which the first one that a message takes renews the budget. Two: whoever sends on what it
+/// receives takes one for each, and the last one may be the other's.
+const LAST: u32 = 2;
 /// About a thousand messages, if nothing is done with them.
 const QUICK: Duration = Duration::from_micros(10);
 
@@ -39,24 +43,31 @@ crate::const_thread_local! {
     static FIRST: Cell<Option<Instant>> = Cell::new(None);
 }
 
-/// As [`poll_proceed`], for an operation that a crowd may wait for.
+/// As [`made_progress`], for an operation that a crowd may wait for.
 #[inline]
-pub(crate) fn poll_proceed_or_renew(cx: &mut Context<'_>) -> Poll<()> {
-    if has_budget_remaining() { Poll::Ready(()) } else { renew_or_yield(cx) }
+pub(crate) fn made_progress_or_renew() {
+    BUDGET.with(|budget| {
+        let left = budget.get();
+        if ((LAST + 1) * UNIT..UNCONSTRAINED).contains(&left) {
+            budget.set(left - UNIT);
+        } else if left != UNCONSTRAINED {
+            renew_or_spend();
+        }
+    });
 }
 
 #[cold]
-fn renew_or_yield(cx: &mut Context<'_>) -> Poll<()> {
-    let renewed = CLOCK && givers() == Givers::All && renew(now);
-    if renewed { Poll::Ready(()) } else { poll_proceed(cx) }
+fn renew_or_spend() {
+    let renewed = CLOCK && has_budget_remaining() && givers() == Givers::All && renew(now);
+    if !renewed {
+        made_progress();
+    }
 }
 
-/// Renews a budget that is used up, unless it has been renewed for long enough, or often enough: a clock
-/// may be coarse. Nor if another operation was refused in this poll: who asked before is served before.
+/// Renews a budget, unless it has been renewed for long enough, or often enough: a clock may be coarse.
 fn renew(now: impl Fn() -> Instant) -> bool {
-    let budget = BUDGET.with(Cell::get);
-    let renewals = budget & RENEWALS;
-    if renewals == RENEWALS || budget & REFUSED != 0 {
+    let renewals = BUDGET.with(Cell::get) & RENEWALS;
+    if renewals == RENEWALS {
         return false;
     }
     let now = now();
@@ -65,7 +76,7 @@ fn renew(now: impl Fn() -> Instant) -> bool {
         return false;
     }
     FIRST.with(|cell| cell.set(first.or(Some(now))));
-    BUDGET.with(|budget| budget.set(renewals + RENEWAL + UNITS));
+    BUDGET.with(|budget| budget.set(RENEWED * UNIT + renewals + 1));
     true
 }
 
@@ -73,7 +84,7 @@ fn renew(now: impl Fn() -> Instant) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use super::{QUICK, UNITS, now, renew};
+    use super::{QUICK, RENEWED, now, renew};
     use crate::coop::{
         allow_turns, has_budget_remaining, made_progress, with_budget, without_turns,
     };
@@ -98,7 +109,7 @@ mod tests {
                 assert_eq!(use_up(), 3);
                 for after in [Duration::ZERO, QUICK / 2, QUICK] {
                     assert!(renew(|| start + after));
-                    assert_eq!(use_up(), UNITS);
+                    assert_eq!(use_up(), RENEWED);
                 }
                 for _ in 0..2 {
                     assert!(!renew(|| start + QUICK + Duration::from_nanos(1)));
@@ -130,7 +141,7 @@ mod tests {
     fn only_who_may_give_turns_has_its_budget_renewed() {
         assert_eq!(received(), 5, "no leave");
         allow_turns(true);
-        assert!(received() >= 5 + UNITS as usize);
+        assert!(received() > RENEWED as usize);
         assert_eq!(without_turns(received), 5, "a simulation");
         allow_turns(false);
         assert_eq!(received(), 5, "no leave any more");
@@ -143,7 +154,7 @@ mod tests {
             assert_eq!(use_up(), 1);
             assert!(renew(now));
             with_budget(Some(2), || assert_eq!(use_up(), 2));
-            assert_eq!(use_up(), UNITS);
+            assert_eq!(use_up(), RENEWED);
         });
         with_budget(Some(2), || assert_eq!(use_up(), 2));
         with_budget(Some(u32::MAX), || assert!(has_budget_remaining()));
@@ -161,7 +172,7 @@ mod tests {
                 renewed
             });
             let renewals = renewals.count();
-            assert!(renewals < 10_000, "{} messages in one poll", renewals * UNITS as usize);
+            assert!(renewals < 10_000, "{} messages in one poll", renewals * RENEWED as usize);
         });
     }
 

@@ -212,13 +212,13 @@ impl<T> Bounded<T> {
     /// No other thread receives at the same time.
     #[inline]
     pub(crate) unsafe fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        ready!(coop::poll_proceed_or_renew(cx));
+        ready!(coop::poll_proceed(cx));
         let mut attempt = 0;
         loop {
             // SAFETY: the only receiver (obligation).
             match unsafe { self.try_recv_only() } {
                 Ok(value) => {
-                    coop::made_progress();
+                    coop::made_progress_or_renew();
                     return Poll::Ready(Some(value));
                 }
                 Err(Nothing::Closed) => return Poll::Ready(None),
