@@ -17,7 +17,8 @@ mod renewal;
 pub(crate) use renewal::made_progress_or_renew;
 
 const UNCONSTRAINED: u32 = u32::MAX;
-/// Beside the units that are left: how often this poll's budget [was renewed](made_progress_or_renew).
+/// Beside the units that are left: how often this poll's budget [was renewed](made_progress_or_renew), and as
+/// often as it may be once its time is over.
 const RENEWALS: u32 = UNIT - 1;
 const UNIT: u32 = 8;
 
