@@ -16,6 +16,7 @@ mod unpark;
 
 use std::fmt;
 use std::io;
+use std::task::Waker;
 use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
@@ -25,6 +26,7 @@ use self::slab::{Slab, Token, View};
 use self::unpark::Unpark;
 
 use crate::runtime::context;
+use crate::task;
 
 pub(crate) use self::registration::{Registration, Start};
 pub(crate) use self::source::{Direction, Event};
@@ -126,17 +128,19 @@ impl Handle {
         context::with_driver(caller, |driver| driver.reactor.clone())
     }
 
-    /// True if this thread is a member of the runtime that turns the reactor.
-    fn is_turned_here(&self) -> bool {
+    /// True if this thread is a member of the runtime that turns the reactor, and goes on with that while
+    /// the owner of `waker` waits. (In another executor it may sleep, or not wait at all.)
+    fn is_turned_for(&self, waker: &Waker) -> bool {
         #[cfg(all(test, not(volt_loom)))]
         if tests::TURNS.get() {
             return true;
         }
-        context::current_worker(|worker| {
+        let turned = context::current_worker(|worker| {
             worker.is_some_and(|worker| {
                 std::ptr::eq(&*worker.shared.driver_handle.reactor.0, &*self.0)
             })
-        })
+        });
+        turned && task::is_polled_by_us(waker)
     }
 
     /// True if the next turn only looks, since a read was put off.

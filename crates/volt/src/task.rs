@@ -99,6 +99,7 @@ pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::JoinHandle;
 pub use join_set::JoinSet;
+pub(crate) use local::is_polled_by_us;
 pub use local::{LocalEnterGuard, LocalSet, spawn_local};
 pub use task_local::{AccessError, LocalKey, TaskLocalFuture};
 pub use yield_now::yield_now;

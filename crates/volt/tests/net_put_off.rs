@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::executor::block_on;
 use support::{bounded, each, udp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use volt::net::{TcpStream, UdpSocket, UnixStream};
@@ -218,6 +220,110 @@ fn a_socket_is_read_elsewhere_while_the_only_worker_waits_for_that() {
         done.send(()).unwrap();
     }));
     is_done.recv().unwrap();
+}
+
+/// Runs `test` in `block_on` and in a task, where nobody else can turn the reactor.
+fn alone<F>(test: fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let one_worker = || Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    for (runtime, spawned) in [
+        (current_thread(), false),
+        (current_thread(), true),
+        (one_worker(), false),
+        (one_worker(), true),
+    ] {
+        let (done, is_done) = std::sync::mpsc::channel();
+        let run = move || {
+            if spawned {
+                runtime.block_on(async { volt::spawn(test()).await.unwrap() });
+            } else {
+                runtime.block_on(test());
+            }
+            done.send(()).unwrap();
+        };
+        // Not joined: it may hang.
+        std::thread::Builder::new().spawn(run).unwrap();
+        is_done.recv_timeout(Duration::from_secs(30)).expect("does not hang");
+    }
+}
+
+/// While a task waits in another executor, its thread turns no reactor.
+#[test]
+fn another_executor_inside_a_task_finds_what_is_there() {
+    alone(|| async {
+        let (_client, mut server) = one_of_two().await;
+        let mut rest = [0; 3];
+        block_on(server.read_exact(&mut rest)).unwrap();
+        assert_eq!(&rest, b"two");
+    });
+}
+
+#[test]
+fn a_single_poll_that_cannot_wake_anybody_finds_what_is_there() {
+    alone(|| async {
+        let (_client, mut server) = one_of_two().await;
+        let mut rest = [0; 3];
+        server.read_exact(&mut rest).now_or_never().expect("is there").unwrap();
+        assert_eq!(&rest, b"two");
+    });
+}
+
+#[test]
+fn another_executor_inside_a_task_receives_what_is_there() {
+    alone(|| async {
+        let (a, b) = udp_pair().await;
+        let mut buf = [0; 4];
+        for _ in 0..TRAINING {
+            waits_for(&b, &mut buf, || _ = a.try_send(b"one").unwrap()).await;
+        }
+        let both = || [b"one", b"two"].iter().for_each(|m| _ = a.try_send(*m).unwrap());
+        waits_for(&b, &mut buf, both).await;
+        assert_eq!(block_on(b.recv(&mut buf)).unwrap(), 3);
+        assert_eq!(&buf[..3], b"two");
+    });
+}
+
+#[test]
+fn local_tasks_in_another_executor_find_what_is_there() {
+    alone(|| async {
+        let (_client, mut server) = one_of_two().await;
+        let set = volt::task::LocalSet::new();
+        let task = set.spawn_local(async move {
+            let mut rest = [0; 3];
+            server.read_exact(&mut rest).await.unwrap();
+            rest
+        });
+        assert_eq!(&block_on(set.run_until(task)).unwrap(), b"two");
+    });
+}
+
+/// The parts of a task that this crate polls are polled with the task's waker.
+#[test]
+fn a_read_is_put_off_in_parts_of_a_task_as_well() {
+    async fn puts_off() {
+        let (_client, mut server) = one_of_two().await;
+        let read = poll_fn(|cx| {
+            Poll::Ready(Pin::new(&mut server).poll_read(cx, &mut ReadBuf::new(&mut [0; 3])))
+        });
+        assert!(read.await.is_pending());
+    }
+    current_thread().block_on(async {
+        volt::spawn(puts_off()).await.unwrap();
+        volt::join!(puts_off(), puts_off());
+        volt::select! {
+            () = puts_off() => (),
+            () = std::future::pending() => (),
+        }
+        volt::time::timeout(Duration::from_secs(60), puts_off()).await.unwrap();
+        let set = volt::task::LocalSet::new();
+        set.run_until(async {
+            puts_off().await;
+            volt::task::spawn_local(puts_off()).await.unwrap();
+        })
+        .await;
+    });
 }
 
 /// A client that throws late answers away before each question. (On one thread: on several, the event

@@ -153,7 +153,7 @@ impl Registration {
         direction: Direction,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<Event>> {
-        let event = match self.look_to_wait(direction.mask()) {
+        let event = match self.look_to_wait(direction.mask(), cx) {
             Some(event) => event,
             None => ready!(self.source().poll_ready(direction, cx)),
         };
@@ -163,16 +163,16 @@ impl Registration {
     /// As [`look_to_try`](Self::look_to_try), for a caller who waits otherwise: none either if that is to
     /// read, and the read is put off.
     #[inline]
-    fn look_to_wait(&self, mask: Ready) -> Option<Event> {
-        self.look_to_try(mask).filter(|event| mask != Ready::READ || !self.puts_off(*event))
+    fn look_to_wait(&self, mask: Ready, cx: &Context<'_>) -> Option<Event> {
+        self.look_to_try(mask).filter(|event| mask != Ready::READ || !self.puts_off(*event, cx))
     }
 
     /// Whether the read after `event` is put off until the next event, or a look of the reactor that
     /// finds none. Only by those who turn that reactor: it may rest while others read.
     #[inline]
-    fn puts_off(&self, event: Event) -> bool {
+    fn puts_off(&self, event: Event, cx: &Context<'_>) -> bool {
         self.habit.expects_nothing(event)
-            && self.handle.is_turned_here()
+            && self.handle.is_turned_for(cx.waker())
             && self.key.put_off(event, &self.handle.0.unpark)
     }
 
@@ -255,7 +255,8 @@ impl Registration {
         poll_fn(coop::poll_proceed).await;
         self.asked(interest.mask());
         loop {
-            let event = match self.look_to_wait(interest.mask()) {
+            let look = poll_fn(|cx| Poll::Ready(self.look_to_wait(interest.mask(), cx)));
+            let event = match look.await {
                 Some(event) => event,
                 None => self.source().readiness(interest).await,
             }

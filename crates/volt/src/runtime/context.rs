@@ -452,6 +452,12 @@ volt_sync::internal::primitive::thread_local! {
     static PLACE: OnceCell<Place> = OnceCell::new();
 }
 
+/// True if `waker` is that of a place to sleep. (Perhaps not if the thread is ending.)
+pub(crate) fn is_of_place(waker: &Waker) -> bool {
+    let own = |place: &Place| ptr::eq(place.waker.vtable(), waker.vtable());
+    PLACE.try_with(|place| place.get().is_some_and(own)).unwrap_or(false)
+}
+
 /// Calls `f` with a place to sleep that nobody else on this thread uses, and its waker.
 #[inline]
 pub(crate) fn with_place<R>(f: impl FnOnce(&Arc<Park>, &Waker) -> R) -> R {

@@ -26,14 +26,15 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::sync::PoisonError;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use pin_project_lite::pin_project;
 use volt_sync::internal::WaiterSlot;
 use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
+use super::waker::is_of_task;
 use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, context};
 
 /// The most tasks that are polled before the driver lets others go first.
 const MAX_POLLS: usize = 61;
@@ -87,6 +88,15 @@ volt_sync::internal::primitive::const_thread_local! {
     static CURRENT: RefCell<Option<Arc<Shared>>> = RefCell::new(None);
     /// The set that this thread drives just now. Only compared.
     static DRIVEN: Cell<*const Shared> = Cell::new(ptr::null());
+    /// Whether another executor polls what drives it.
+    static BY_OTHERS: Cell<bool> = Cell::new(false);
+}
+
+/// True if `waker` belongs to a task or a `block_on` of this crate, and no other executor is between
+/// them and this thread's runtime.
+pub(crate) fn is_polled_by_us(waker: &Waker) -> bool {
+    (is_of_task(waker) || context::is_of_place(waker))
+        && !BY_OTHERS.try_with(Cell::get).unwrap_or(true)
 }
 
 /// Spawns a task on the current [`LocalSet`].
@@ -233,6 +243,22 @@ impl LocalSet {
         true
     }
 
+    /// As [`drive`](Self::drive), for a driver that is polled with `cx`.
+    fn drive_for<R>(&self, cx: &mut Context<'_>, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+        struct Restore;
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                let _ended = BY_OTHERS.try_with(|others| others.set(false));
+            }
+        }
+        self.register(cx);
+        // What is inside of a set that others drive is driven by others, too.
+        let marked = !is_polled_by_us(cx.waker())
+            && !BY_OTHERS.try_with(|others| others.replace(true)).unwrap_or(true);
+        let _restore = marked.then_some(Restore);
+        self.drive(|| f(cx))
+    }
+
     /// Makes the set current, and driven by this thread, while `f` runs.
     fn drive<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Restore(*const Shared);
@@ -333,8 +359,7 @@ impl Future for LocalSet {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.register(cx);
-        if self.drive(|| self.tick()) {
+        if self.drive_for(cx, |_| self.tick()) {
             cx.waker().wake_by_ref();
             Poll::Pending
         } else if self.shared.owned.is_empty() {
@@ -392,8 +417,7 @@ impl<F: Future> Future for RunUntil<'_, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let set: &LocalSet = this.set;
-        set.register(cx);
-        set.drive(|| {
+        set.drive_for(cx, |cx| {
             if let Poll::Ready(output) = this.future.poll(cx) {
                 return Poll::Ready(output);
             }

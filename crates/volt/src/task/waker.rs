@@ -2,7 +2,7 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::Header;
@@ -33,6 +33,11 @@ impl Deref for WakerRef {
     fn deref(&self) -> &Waker {
         &self.0
     }
+}
+
+/// True if `waker` is a task's, and not another executor's around one.
+pub(super) fn is_of_task(waker: &Waker) -> bool {
+    ptr::eq(waker.vtable(), &VTABLE)
 }
 
 /// Notifies the task, as `Waker::wake_by_ref` does.
