@@ -26,9 +26,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::{
-    BUDGET, Givers, RENEWALS, UNCONSTRAINED, UNIT, givers, has_budget_remaining, made_progress,
-};
+use super::{BUDGET, Givers, RENEWALS, UNIT, givers, made_progress};
 use crate::primitive::now;
 use crate::turns::CLOCK;
 
@@ -48,19 +46,17 @@ crate::const_thread_local! {
 /// As [`made_progress`], for an operation that a crowd may wait for.
 #[inline]
 pub(crate) fn made_progress_or_renew() {
-    BUDGET.with(|budget| {
-        let left = budget.get();
-        if ((LAST + 1) * UNIT..UNCONSTRAINED).contains(&left) {
-            budget.set(left - UNIT);
-        } else if left != UNCONSTRAINED {
-            renew_or_spend();
-        }
-    });
+    let left = BUDGET.with(Cell::get);
+    if (UNIT..(LAST + 1) * UNIT).contains(&left) {
+        renew_or_spend();
+    } else {
+        made_progress();
+    }
 }
 
 #[cold]
 fn renew_or_spend() {
-    let renewed = CLOCK && has_budget_remaining() && givers() == Givers::All && renew(now);
+    let renewed = CLOCK && givers() == Givers::All && renew(now);
     if !renewed {
         made_progress();
     }
