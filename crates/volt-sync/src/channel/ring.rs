@@ -14,7 +14,8 @@
 //! Rejected: sequence numbers stored per place as positions (the seed): capacity 1 would need two
 //! places and construction would write them all; `fetch_add` to claim: cannot refuse; one loop for
 //! the plain case and the others: what it kept on the stack for them delayed each operation's
-//! exchange, which waits for all earlier stores (a `try_send` took 7.2 ns, now 5.7).
+//! exchange, which waits for all earlier stores (a `try_send` took 7.2 ns, now 5.7); to begin a claim
+//! with a load of the word that the last one has changed (`ring/cursor.rs`).
 //!
 //! ```text
 //! tail  | position: 36 | reserved: 26 | WAITERS | CLOSED |
@@ -52,12 +53,13 @@
 //! backs off, so that the winner does several operations with the cache lines to itself.
 
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use self::cursor::Cursor;
+pub(crate) use self::place::{Free, Full};
+use self::place::{PUBLISHED, Place, places};
 use super::{BackOff, Nothing, Refused};
 use crate::cache_padded::CachePadded;
-use crate::primitive::{AtomicU64, UnsafeCell};
 
 const CLOSED: u64 = 1;
 const WAITERS: u64 = 2;
@@ -68,7 +70,6 @@ const ONE: u64 = 1 << SHIFT;
 const RESERVED: u64 = ONE - RESERVED_ONE;
 /// The bits below a position.
 const LOW: u64 = ONE - 1;
-const PUBLISHED: u64 = 1;
 
 /// The largest capacity of a bounded channel: 67,108,863 (2^26 - 1).
 ///
@@ -130,57 +131,9 @@ impl CastSigned for u64 {
     }
 }
 
-struct Place<T> {
-    stamp: AtomicU64,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
-
-/// A place that a sender has claimed: the next receivers wait until it is published.
-#[must_use = "a claimed place has to be published"]
-pub(crate) struct Free<'a, T> {
-    place: &'a Place<T>,
-    /// The place's stamp when it is published.
-    published: u64,
-}
-
-/// A place that a receiver has claimed: the senders of the next lap wait until it is left.
-#[must_use = "a claimed place has to be left"]
-pub(crate) struct Full<'a, T> {
-    place: &'a Place<T>,
-    /// The place's stamp when it is free again.
-    free: u64,
-}
-
-impl<T> Free<'_, T> {
-    /// Writes the value and hands it to the receivers.
-    #[inline]
-    pub(crate) fn publish(self, value: T) {
-        // SAFETY: the claim, which is used up here, makes the place ours until we publish
-        // (invariant 2).
-        self.place.value.with_mut(|place| unsafe { place.write(MaybeUninit::new(value)) });
-        // ORD[RG1] release: hands the value to the receiver that claims the position.
-        self.place.stamp.store(self.published, Release);
-    }
-}
-
-impl<T> Full<'_, T> {
-    /// Moves the value out and frees the place.
-    #[inline]
-    pub(crate) fn take(self) -> T {
-        // SAFETY: published before the claim, which is used up here, and ours until we free it
-        // (invariant 2).
-        let value = self.place.value.with(|place| unsafe { place.read() });
-        // ORD[RG2] release: the place is empty. The same
-        // ORD[RG5] release: for those who have another place.
-        self.place.stamp.store(self.free, Release);
-        // SAFETY: a published place holds a value.
-        unsafe { value.assume_init() }
-    }
-}
-
 pub(crate) struct Ring<T> {
-    tail: CachePadded<AtomicU64>,
-    head: CachePadded<AtomicU64>,
+    tail: CachePadded<Cursor>,
+    head: CachePadded<Cursor>,
     places: Box<[Place<T>]>,
     /// The index's bits of a position, shifted down.
     mask: usize,
@@ -208,8 +161,8 @@ impl<T> Ring<T> {
         );
         let length = capacity.next_power_of_two();
         Self {
-            tail: CachePadded::new(AtomicU64::new(0)),
-            head: CachePadded::new(AtomicU64::new(0)),
+            tail: CachePadded::new(Cursor::new(0)),
+            head: CachePadded::new(Cursor::new(0)),
             places: places(length),
             mask: length - 1,
             lap_mask: ((length as u64) << SHIFT).wrapping_neg(),
@@ -241,6 +194,18 @@ impl<T> Ring<T> {
         self.free_stamp(position).wrapping_sub(self.lap_mask)
     }
 
+    /// What a claim makes that has made `next` of the tail, of a place with the stamp `free`.
+    #[inline(always)]
+    fn claimed<'a>(&'a self, place: &'a Place<T>, free: u64, next: u64) -> Free<'a, T> {
+        Free { place, published: free | PUBLISHED, tail: (&self.tail, next) }
+    }
+
+    /// What a claim makes that has made `next` of the head, of a place that was free with this stamp.
+    #[inline(always)]
+    fn taken<'a>(&'a self, place: &'a Place<T>, free: u64, next: u64) -> Full<'a, T> {
+        Full { place, free: free.wrapping_sub(self.lap_mask), head: (&self.head, next) }
+    }
+
     // ------------------------------------------------------------------ senders
 
     /// Claims a place for one message if that is plain: nobody waits, nothing is reserved (or
@@ -248,8 +213,7 @@ impl<T> Ring<T> {
     /// other sender comes in between. `None` says only that this was not so.
     #[inline]
     pub(crate) fn claim_tail_once(&self, also_reserved: bool) -> Option<Free<'_, T>> {
-        // ORD relaxed: a hint; the exchange below decides.
-        let tail = self.tail.load(Relaxed);
+        let tail = self.tail.guess();
         let plain = tail & LOW == 0 && self.capacity == self.mask.wrapping_add(1);
         if !(plain || also_reserved && self.has_free_place(Tail(tail))) {
             return None;
@@ -264,7 +228,7 @@ impl<T> Ring<T> {
         // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
         // ORD relaxed: a failure says nothing.
         self.tail.compare_exchange(tail, next, SeqCst, Relaxed).ok()?;
-        Some(Free { place, published: stamp | PUBLISHED })
+        Some(self.claimed(place, stamp, next))
     }
 
     /// Claims a place for one message.
@@ -286,7 +250,7 @@ impl<T> Ring<T> {
             // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
             // ORD relaxed: a failure only says where to try again.
             if self.tail.compare_exchange(tail, next, SeqCst, Relaxed).is_ok() {
-                return Ok(Free { place, published: stamp | PUBLISHED });
+                return Ok(self.claimed(place, stamp, next));
             }
             back_off.lost();
             // ORD relaxed: a hint, as above.
@@ -331,7 +295,7 @@ impl<T> Ring<T> {
                 let next = tail.0.wrapping_add(ONE);
                 // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
                 if self.tail.compare_exchange(tail.0, next, SeqCst, Relaxed).is_ok() {
-                    return Ok(Free { place, published: free | PUBLISHED });
+                    return Ok(self.claimed(place, free, next));
                 }
                 back_off.lost();
             } else if stamp.wrapping_sub(free).cast_signed_() < 0 {
@@ -374,7 +338,8 @@ impl<T> Ring<T> {
             }
             let next = tail.0 + count as u64 * RESERVED_ONE;
             // ORD relaxed: reserving publishes nothing; the claim that uses it does.
-            if self.tail.compare_exchange_weak(tail.0, next, Relaxed, Relaxed).is_ok() {
+            if self.tail.compare_exchange(tail.0, next, Relaxed, Relaxed).is_ok() {
+                self.tail.leave_guess(next);
                 return Ok(());
             }
         }
@@ -415,7 +380,7 @@ impl<T> Ring<T> {
             // ORD[RG3] release: SeqCst, since the sender loads the receivers' flag next.
             // ORD relaxed: a failure only says where to try again.
             if self.tail.compare_exchange(tail, next, SeqCst, Relaxed).is_ok() {
-                return Ok((Free { place, published: free | PUBLISHED }, Tail(tail)));
+                return Ok((self.claimed(place, free, next), Tail(tail)));
             }
             back_off.lost();
             // ORD relaxed: a hint, as above.
@@ -429,8 +394,7 @@ impl<T> Ring<T> {
     /// between. `None` says only that this was not so.
     #[inline]
     pub(crate) fn claim_head_once(&self) -> Option<Full<'_, T>> {
-        // ORD relaxed: a hint; the exchange below decides.
-        let head = self.head.load(Relaxed);
+        let head = self.head.guess();
         let place = self.place(head);
         let stamp = self.free_stamp(head);
         // ORD[RG1] acquire: the value, if it is published.
@@ -441,7 +405,7 @@ impl<T> Ring<T> {
         // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
         // ORD relaxed: a failure says nothing.
         self.head.compare_exchange(head, next, SeqCst, Relaxed).ok()?;
-        Some(Full { place, free: stamp.wrapping_sub(self.lap_mask) })
+        Some(self.taken(place, stamp, next))
     }
 
     /// Claims the oldest message, against other receivers.
@@ -451,8 +415,9 @@ impl<T> Ring<T> {
         let mut head = self.head.load(Relaxed);
         loop {
             let place = self.place(head);
+            let stamp = self.free_stamp(head);
             // ORD[RG1] acquire: the value, if it is published.
-            if place.stamp.load(Acquire) != self.free_stamp(head) | PUBLISHED {
+            if place.stamp.load(Acquire) != stamp | PUBLISHED {
                 if let Some(nothing) = self.nothing(head) {
                     return Err(nothing);
                 }
@@ -461,7 +426,7 @@ impl<T> Ring<T> {
                 // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
                 // ORD relaxed: a failure only says where to try again.
                 if self.head.compare_exchange(head, next, SeqCst, Relaxed).is_ok() {
-                    return Ok(Full { place, free: self.next_stamp(head) });
+                    return Ok(self.taken(place, stamp, next));
                 }
                 back_off.lost();
             }
@@ -470,23 +435,32 @@ impl<T> Ring<T> {
         }
     }
 
+    /// The head, for a thread that alone moves it.
+    #[inline]
+    fn only_head(&self) -> u64 {
+        let head = self.head.guess();
+        // ORD relaxed: only this thread moves it.
+        debug_assert_eq!(head, self.head.load(Relaxed), "another thread receives");
+        head
+    }
+
     /// Claims the oldest message: as [`claim_head`](Self::claim_head), without competitors.
     ///
     /// # Safety
     /// No other thread claims the head at the same time.
     #[inline]
     pub(crate) unsafe fn claim_only_head(&self) -> Result<Full<'_, T>, Nothing> {
-        // ORD relaxed: only this thread moves the head.
-        let head = self.head.load(Relaxed);
+        let head = self.only_head();
         let place = self.place(head);
         let stamp = self.free_stamp(head);
         // ORD[RG1] acquire: the value, if it is published.
         if place.stamp.load(Acquire) != stamp | PUBLISHED {
             return Err(self.nothing(head).unwrap_or(Nothing::Busy));
         }
+        let next = head.wrapping_add(ONE);
         // ORD[RG4] release: SeqCst, since the receiver loads the senders' flag next.
-        self.head.store(head.wrapping_add(ONE), SeqCst);
-        Ok(Full { place, free: stamp.wrapping_sub(self.lap_mask) })
+        self.head.store(next, SeqCst);
+        Ok(self.taken(place, stamp, next))
     }
 
     /// Moves up to `limit` messages into `into`, with one move of the head for all of them.
@@ -498,8 +472,7 @@ impl<T> Ring<T> {
         into: &mut Vec<T>,
         limit: usize,
     ) -> Result<usize, Nothing> {
-        // ORD relaxed: only this thread moves the head.
-        let first = self.head.load(Relaxed);
+        let first = self.only_head();
         // More may be published meanwhile; they are for the next call.
         let limit = limit.min(self.snapshot().0);
         into.reserve(limit);
@@ -531,6 +504,7 @@ impl<T> Ring<T> {
             self.place(at).stamp.store(self.next_stamp(at), Release);
             at = at.wrapping_add(ONE);
         }
+        self.head.leave_guess(head);
         Ok(count)
     }
 
@@ -620,27 +594,6 @@ impl<T> Ring<T> {
     }
 }
 
-#[cfg(not(volt_loom))]
-fn places<T>(length: usize) -> Box<[Place<T>]> {
-    let layout = std::alloc::Layout::array::<Place<T>>(length).expect("channel too large");
-    // SAFETY: a place holds an atomic, so the layout is not empty.
-    let places = unsafe { std::alloc::alloc_zeroed(layout) };
-    if places.is_null() {
-        std::alloc::handle_alloc_error(layout);
-    }
-    let places = std::ptr::slice_from_raw_parts_mut(places.cast::<Place<T>>(), length);
-    // SAFETY: allocated with the layout of the slice; zeros are a valid stamp, and the value needs
-    // no initialisation.
-    unsafe { Box::from_raw(places) }
-}
-
-#[cfg(volt_loom)]
-fn places<T>(length: usize) -> Box<[Place<T>]> {
-    let place =
-        |_| Place { stamp: AtomicU64::new(0), value: UnsafeCell::new(MaybeUninit::uninit()) };
-    (0..length).map(place).collect()
-}
-
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         if !std::mem::needs_drop::<T>() {
@@ -650,8 +603,7 @@ impl<T> Drop for Ring<T> {
         struct Drain<'a, T>(&'a Ring<T>);
         impl<T> Drain<'_, T> {
             fn run(&self) {
-                // SAFETY: the ring is being dropped: nobody else is here.
-                while let Ok(full) = unsafe { self.0.claim_only_head() } {
+                while let Ok(full) = self.0.claim_head() {
                     drop(full.take());
                 }
             }
@@ -677,6 +629,9 @@ impl<T> fmt::Debug for Ring<T> {
             .finish()
     }
 }
+
+mod cursor;
+mod place;
 
 #[cfg(all(test, volt_loom))]
 mod model;

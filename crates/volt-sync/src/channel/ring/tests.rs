@@ -48,8 +48,8 @@ fn a_stale_tail_is_not_a_full_ring() {
 fn positions_wrap_around() {
     let mut ring = Ring::new(2);
     let near_the_end = 0u64.wrapping_sub(2 * ONE);
-    *ring.tail = crate::primitive::AtomicU64::new(near_the_end);
-    *ring.head = crate::primitive::AtomicU64::new(near_the_end);
+    *ring.tail = super::cursor::Cursor::new(near_the_end);
+    *ring.head = super::cursor::Cursor::new(near_the_end);
     for place in &ring.places {
         place.stamp.store(near_the_end & ring.lap_mask, std::sync::atomic::Ordering::Relaxed);
     }
