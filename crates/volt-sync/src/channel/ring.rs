@@ -14,12 +14,12 @@
 //! Rejected: sequence numbers stored per place as positions (the seed): capacity 1 would need two
 //! places and construction would write them all; `fetch_add` to claim: cannot refuse; one loop for
 //! the plain case and the others: what it kept on the stack for them delayed each operation's
-//! exchange, which waits for all earlier stores (a `try_send` took 7.2 ns, now 5.7); to begin a claim
-//! with a load of the word that the last one has changed (`ring/cursor.rs`).
+//! exchange, which waits for all earlier stores (a `try_send` took 7.2 ns, now 5.7); to begin a plain
+//! claim with a load of the word that the last one has changed (`ring/cursor.rs`).
 //!
 //! ```text
 //! tail  | position: 36 | reserved: 26 | WAITERS | CLOSED |
-//! head  | position: 36 |            0: 28                |
+//! head  | position: 36 |            0: 28                |   (each with a guess of it beside it)
 //! stamp | lap of the place, as a position | 0 ... 0 | PUBLISHED |
 //! ```
 //!
@@ -49,7 +49,7 @@
 //! themselves are lock-free. A stale operation would need to be paused for exactly a multiple of
 //! 2^36 operations (about ten minutes at full speed) to be mistaken.
 //!
-//! Cost: a claim and what follows is 1 RMW without contention. A claim that lost to another thread
+//! Cost: a claim and what follows is 1 RMW and 3 stores without contention. A claim that lost to another thread
 //! backs off, so that the winner does several operations with the cache lines to itself.
 
 use std::fmt;
@@ -277,6 +277,8 @@ impl<T> Ring<T> {
             // ORD relaxed: read anew in the exchange below; order against the head see `room`.
             let tail = Tail(self.tail.load(SeqCst));
             if tail.is_closed() {
+                // A sender that was slower than the close may have left an older one.
+                self.tail.leave_guess(tail.0);
                 return Err(Refused::Closed);
             }
             if tail.has_waiters() {
@@ -338,7 +340,7 @@ impl<T> Ring<T> {
             }
             let next = tail.0 + count as u64 * RESERVED_ONE;
             // ORD relaxed: reserving publishes nothing; the claim that uses it does.
-            if self.tail.compare_exchange(tail.0, next, Relaxed, Relaxed).is_ok() {
+            if self.tail.compare_exchange_weak(tail.0, next, Relaxed, Relaxed).is_ok() {
                 self.tail.leave_guess(next);
                 return Ok(());
             }
@@ -435,19 +437,21 @@ impl<T> Ring<T> {
         }
     }
 
-    /// The head, for a thread that alone moves it.
+    /// The head, for those who have the obligations of [`claim_only_head`](Self::claim_only_head), which rests on it.
     #[inline]
     fn only_head(&self) -> u64 {
         let head = self.head.guess();
         // ORD relaxed: only this thread moves it.
-        debug_assert_eq!(head, self.head.load(Relaxed), "another thread receives");
+        debug_assert_eq!(head, self.head.load(Relaxed), "another claim is not used up");
         head
     }
 
     /// Claims the oldest message: as [`claim_head`](Self::claim_head), without competitors.
     ///
     /// # Safety
-    /// No other thread claims the head at the same time.
+    /// 1. No other thread claims the head at the same time.
+    /// 2. Each earlier claim of the head was used up before the next one was made, and the last one before this
+    ///    call (`ring/cursor.rs`, invariant 2).
     #[inline]
     pub(crate) unsafe fn claim_only_head(&self) -> Result<Full<'_, T>, Nothing> {
         let head = self.only_head();
@@ -466,7 +470,9 @@ impl<T> Ring<T> {
     /// Moves up to `limit` messages into `into`, with one move of the head for all of them.
     ///
     /// # Safety
-    /// No other thread claims the head at the same time.
+    /// 1. No other thread claims the head at the same time.
+    /// 2. Each earlier claim of the head was used up before the next one was made, and the last one before this
+    ///    call (`ring/cursor.rs`, invariant 2).
     pub(crate) unsafe fn take_many(
         &self,
         into: &mut Vec<T>,
@@ -603,6 +609,7 @@ impl<T> Drop for Ring<T> {
         struct Drain<'a, T>(&'a Ring<T>);
         impl<T> Drain<'_, T> {
             fn run(&self) {
+                // Not as the only receiver: of several, the slowest has left the guess.
                 while let Ok(full) = self.0.claim_head() {
                     drop(full.take());
                 }

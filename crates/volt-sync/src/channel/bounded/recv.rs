@@ -184,7 +184,7 @@ impl<T> Bounded<T> {
     /// No other thread receives at the same time.
     #[inline]
     pub(crate) unsafe fn try_recv_only(&self) -> Result<T, Nothing> {
-        // SAFETY: the only receiver (obligation).
+        // SAFETY: the only receiver (obligation), all of whose operations use their claims up before they end.
         let value = unsafe { self.ring.claim_only_head() }?.take();
         Ok(self.freed_after(value))
     }

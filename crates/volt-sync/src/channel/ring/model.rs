@@ -148,3 +148,95 @@ fn two_senders_and_two_receivers_share_one_place() {
         assert_eq!(received, sent);
     });
 }
+
+/// Two threads claim by their guesses, of which one is mostly old: by the word of the other, or since it was
+/// loaded. Each message arrives once, whole.
+#[test]
+fn an_old_guess_claims_nothing_twice() {
+    type Send = fn(&Ring<Box<u32>>, u32) -> bool;
+    let once: Send =
+        |ring, value| ring.claim_tail_once(false).map(|at| at.publish(Box::new(value))).is_some();
+    let also_reserved: Send =
+        |ring, value| ring.claim_tail_once(true).map(|at| at.publish(Box::new(value))).is_some();
+    for send in [once, also_reserved] {
+        loom::model(move || {
+            let ring = Arc::new(Ring::new(2));
+            let other = ring.clone();
+            let both = move |ring: &Ring<Box<u32>>, value: u32| {
+                let sent = u32::from(send(ring, value)) * value;
+                (sent, ring.claim_head_once().map_or(0, |at| *at.take()))
+            };
+            let thread = thread::spawn(move || {
+                let (one, two) = (both(&other, 1), both(&other, 2));
+                (one.0 + two.0, one.1 + two.1)
+            });
+            let (one, two) = (both(&ring, 4), both(&ring, 8));
+            let (sent, received) = thread.join().unwrap();
+            let (sent, mut received) = (sent + one.0 + two.0, received + one.1 + two.1);
+            while let Ok(value) = recv(&ring) {
+                received += *value;
+            }
+            assert_eq!(received, sent);
+        });
+    }
+}
+
+/// The guess that a sender leaves is older than a close, a reservation or the wait of another sender. Nobody
+/// is let in by it.
+#[test]
+fn an_old_guess_lets_nobody_in() {
+    type Change = fn(&Ring<u32>) -> bool;
+    let changes: [Change; 3] = [
+        |ring| !ring.close().is_closed(),
+        |ring| !ring.set_waiters(true).has_waiters(),
+        |ring| ring.reserve(2, false).is_ok(),
+    ];
+    let once = |ring: &Ring<u32>| ring.claim_tail_once(true).map(|at| at.publish(1)).is_some();
+    for (change, capacity) in changes.into_iter().flat_map(|change| [(change, 3), (change, 4)]) {
+        loom::model(move || {
+            let ring = Arc::new(Ring::new(capacity));
+            // Of four places one is reserved.
+            ring.reserve(capacity - 3, false).unwrap();
+            let other = ring.clone();
+            let sender = thread::spawn(move || once(&other));
+            let changed = change(&ring);
+            let let_in = once(&ring);
+            let sent = sender.join().unwrap();
+            let (len, _) = ring.snapshot();
+            assert_eq!(len, usize::from(sent) + usize::from(let_in));
+            assert!(len + ring.tail().reserved() <= capacity, "more than fit");
+            // The last place that is left beside the reservation is for one of the two.
+            let one_is_left = ring.tail().reserved() == capacity - 1 && !sent;
+            assert!(!(changed && let_in) || one_is_left, "let in");
+        });
+    }
+}
+
+/// The only receiver is another thread from time to time: what it goes by is what the last one left.
+#[test]
+fn the_only_receiver_moves_to_another_thread() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new(2));
+        let sends = ring.clone();
+        let sender = thread::spawn(move || {
+            for value in [1, 2, 3] {
+                while !send(&sends, Box::new(value)) {
+                    thread::yield_now();
+                }
+            }
+        });
+        let receive = |ring: &Ring<Box<u32>>| loop {
+            // SAFETY: a thread that receives ends before the next one does.
+            match unsafe { ring.claim_only_head() } {
+                Ok(at) => break *at.take(),
+                Err(_) => thread::yield_now(),
+            }
+        };
+        assert_eq!(receive(&ring), 1);
+        let other = ring.clone();
+        let receiver = thread::spawn(move || assert_eq!(receive(&other), 2));
+        receiver.join().unwrap();
+        assert_eq!(receive(&ring), 3);
+        sender.join().unwrap();
+    });
+}

@@ -1,4 +1,5 @@
-//! The places of a ring: what a claim gives, and how it is used up.
+//! The places of a ring: what a claim gives, and how it is used up. Edges and invariants are those of
+//! [`channel::ring`](super).
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::Release;

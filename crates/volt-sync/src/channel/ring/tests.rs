@@ -152,6 +152,132 @@ fn many_are_taken_with_one_move_of_the_head() {
     assert_eq!(into, (0..20).collect::<Vec<_>>());
 }
 
+/// What a sender leaves that was overtaken between its claim and its publication is an old guess. What has
+/// changed since is not missed.
+#[test]
+fn an_old_guess_of_the_tail_sends_nothing_that_is_refused() {
+    type Change = fn(&Ring<i32>);
+    let changes: [(Change, Refused); 4] = [
+        (|ring| assert!(!ring.set_waiters(true).has_waiters()), Refused::Full),
+        (|ring| assert!(!ring.close().is_closed()), Refused::Closed),
+        (|ring| ring.reserve(2, false).unwrap(), Refused::Full),
+        (|ring| (1..3).for_each(|value| send(ring, value).unwrap()), Refused::Full),
+    ];
+    // The third message is the last for which there is room: also where the ring has four places.
+    for (capacity, also_reserved) in [(3, true), (3, false), (4, true), (4, false)] {
+        for (change, refused) in changes {
+            let ring = Ring::new(capacity);
+            if capacity == 4 {
+                ring.reserve(1, false).unwrap();
+            }
+            let overtaken = ring.claim_tail().unwrap();
+            change(&ring);
+            overtaken.publish(0);
+            assert!(ring.claim_tail_once(also_reserved).is_none());
+            assert_eq!(send(&ring, 3), Err(refused));
+        }
+    }
+}
+
+/// As above, with receivers: each message is received once, in its order, and also when the ring is dropped.
+#[test]
+fn an_old_guess_of_the_head_receives_nothing_twice() {
+    use std::rc::Rc;
+    let alive = Rc::new(());
+    let ring = Ring::new(4);
+    let sent = |ring: &Ring<_>, value| send(ring, (value, alive.clone())).unwrap();
+    (0..4).for_each(|value| sent(&ring, value));
+    let (overtaken, overtakes) = (ring.claim_head_once().unwrap(), ring.claim_head().unwrap());
+    assert!(ring.claim_head_once().is_none(), "expects the message that `overtaken` has claimed");
+    assert_eq!(overtakes.take().0, 1);
+    assert_eq!(overtaken.take().0, 0);
+    assert!(ring.claim_head_once().is_none(), "expects the message that `overtakes` has taken");
+    assert_eq!(recv(&ring).unwrap().0, 2);
+    assert_eq!(ring.claim_head_once().unwrap().take().0, 3, "the guess is right again");
+    (4..8).for_each(|value| sent(&ring, value));
+    let (overtaken, overtakes) = (ring.claim_head().unwrap(), ring.claim_head().unwrap());
+    drop((overtakes.take(), overtaken.take()));
+    assert_eq!(Rc::strong_count(&alive), 3);
+    drop(ring);
+    assert_eq!(Rc::strong_count(&alive), 1);
+}
+
+/// One thread, on which claims end in any order, so that most guesses are old ones.
+#[test]
+fn claims_that_end_in_any_order_keep_capacity_and_order() {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as usize % below
+    };
+    for capacity in 1..=6 {
+        let ring = Ring::new(capacity);
+        let (mut sending, mut receiving) = (Vec::new(), Vec::new());
+        // What the tail is to be: claimed, reserved, waiters; and the claims of the head.
+        let (mut sent, mut received, mut reserved, mut waiters) = (0, 0, 0, false);
+        for _ in 0..40_000 {
+            let room = capacity - (sent - received) - reserved;
+            let refused = waiters || room == 0;
+            match random(12) {
+                way @ 0..=3 => {
+                    let at = match way {
+                        0 => ring.claim_tail().ok(),
+                        1 => ring.claim_tail_once(false),
+                        _ => ring.claim_tail_once(true),
+                    };
+                    if let Some(at) = at {
+                        assert!(!refused);
+                        sending.push((at, sent));
+                        sent += 1;
+                    }
+                }
+                4 | 5 if !sending.is_empty() => {
+                    let (at, value) = sending.swap_remove(random(sending.len()));
+                    at.publish(value);
+                }
+                way @ 6..=8 => {
+                    let at = if way == 6 { ring.claim_head().ok() } else { ring.claim_head_once() };
+                    if let Some(at) = at {
+                        receiving.push((at, received));
+                        received += 1;
+                        assert!(received <= sent);
+                    }
+                }
+                9 | 10 if !receiving.is_empty() => {
+                    let (at, value) = receiving.swap_remove(random(receiving.len()));
+                    assert_eq!(at.take(), value);
+                }
+                11 => match random(8) {
+                    0 => {
+                        assert_eq!(ring.reserve(1, false).is_ok(), !refused);
+                        reserved += usize::from(!refused);
+                    }
+                    1 if reserved > 0 => {
+                        ring.unreserve(1);
+                        reserved -= 1;
+                    }
+                    2 if reserved > 0 => {
+                        if let Ok((at, _)) = ring.claim_reserved(false) {
+                            sending.push((at, sent));
+                            (sent, reserved) = (sent + 1, reserved - 1);
+                        }
+                    }
+                    3 => {
+                        waiters = !waiters;
+                        ring.set_waiters(waiters);
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+            assert_eq!(ring.tail().reserved(), reserved);
+        }
+        assert!(received > 500, "{received} messages only");
+    }
+}
+
 #[test]
 fn a_dropped_ring_drops_what_is_in_it_also_past_a_panic() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
