@@ -78,7 +78,7 @@ impl<L: Deref<Target: Lock>, K: Kind> Held<L, K> {
 impl<L: Deref<Target: Lock>, K: Kind> Drop for Held<L, K> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.permits().release(K::permits(&*self.lock));
+        self.lock.permits().give_back(K::permits(&*self.lock));
     }
 }
 
@@ -90,7 +90,7 @@ impl<L: Deref<Target: Lock>> Held<L, Exclusive> {
         let lock = unsafe { std::ptr::read(&raw const this.lock) };
         // Made first, so that a panicking waker leaves no permit behind.
         let shared = Held::new(lock);
-        shared.lock.permits().release(shared.lock.exclusive() - 1);
+        shared.lock.permits().give_back(shared.lock.exclusive() - 1);
         shared
     }
 }
@@ -126,7 +126,7 @@ pub(crate) struct Several<'a> {
 impl Drop for Several<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.permits.release(self.n);
+        self.permits.give_back(self.n);
     }
 }
 

@@ -127,7 +127,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # });
     /// ```
     pub async fn lock(&self) -> MutexGuard<'_, T> {
-        acquired(self.permits.acquire(1).await);
+        if !self.permits.acquire_now(1) {
+            acquired(self.permits.acquire(1).await);
+        }
         MutexGuard::new(Held::new(self))
     }
 
@@ -146,7 +148,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # });
     /// ```
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        acquired(self.permits.acquire(1).await);
+        if !self.permits.acquire_now(1) {
+            acquired(self.permits.acquire(1).await);
+        }
         OwnedMutexGuard::new(Held::new(self))
     }
 
@@ -191,7 +195,7 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     #[inline]
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
-        self.permits.try_acquire(1)?;
+        self.permits.try_acquire_all(1)?;
         Ok(MutexGuard::new(Held::new(self)))
     }
 
@@ -207,7 +211,7 @@ impl<T: ?Sized> Mutex<T> {
     /// assert!(mutex.try_lock_owned().is_err());
     /// ```
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
-        self.permits.try_acquire(1)?;
+        self.permits.try_acquire_all(1)?;
         Ok(OwnedMutexGuard::new(Held::new(self)))
     }
 

@@ -67,7 +67,7 @@ impl<T> Once<T> {
         // SAFETY: the permit makes the place the caller's (obligation 1) until it is closed, which
         // happens once.
         unsafe { self.value.get().cast::<T>().write(value) };
-        self.permits.close();
+        self.permits.close_taken();
     }
 
     pub(crate) fn into_inner(mut self) -> Option<T> {

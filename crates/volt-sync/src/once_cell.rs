@@ -79,7 +79,7 @@ impl<T> OnceCell<T> {
     /// ```
     #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
-        match self.once.permits().try_acquire(1) {
+        match self.once.permits().try_acquire_all(1) {
             Ok(()) => {
                 self.fill(One::new(self.once.permits()), value);
                 Ok(())

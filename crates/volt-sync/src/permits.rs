@@ -23,6 +23,7 @@
 //! |-----------------|-----------------|--------------------------|-------------------------------|
 //! | `try_acquire`   | takes           | refused                  | as QUEUED says                |
 //! | `release`       | adds            | adds and locks, serves   | adds; whoever unlocks serves  |
+//! | `give_back`     | adds            | adds; locks, serves      | adds; whoever unlocks serves  |
 //! | `close`         | sets CLOSED     | sets and locks, serves   | sets; whoever unlocks serves  |
 //! | enqueue         | locks           | locks                    | spins                         |
 //! | cancel, new waker | locks         | locks                    | spins                         |
@@ -34,7 +35,8 @@
 //! 2. The list is accessed only by the holder of LOCKED.
 //! 3. Unlocked and QUEUED: not closed, and the oldest waiter wants more than there is; except between
 //!    two rounds of one `serve`, which takes the lock again or leaves it to somebody who has it, and
-//!    between the two steps of a `release` whose addition came after QUEUED: it is about to serve.
+//!    between the two steps of a `give_back` or `release` whose addition came after QUEUED: it is about
+//!    to serve.
 //! 4. Permits are taken from a word with QUEUED only by the holder of LOCKED, for waiters, and by
 //!    `claim`, where waiters get none.
 //! 5. A waiter that was granted permits and is dropped before it saw them gives them back (S4).
@@ -42,14 +44,18 @@
 //!    and read less than MAX / 2 does it add without a look at the sum. The counter can wrap then if
 //!    others, between its two instructions, bring more than MAX / 4 at once: it sees that, takes its
 //!    permits out again, and serves those who found too few in between. Another such release that
-//!    comes before that does not see it: then MAX are left, and only the first one panics.
+//!    comes before that does not see it: then MAX are left, and only the first one panics. `give_back` never
+//!    looks at the sum, and is only for owners that have at most MAX / 2 permits, all told: also if those that
+//!    were just granted are still counted (7), it does not wrap.
+//! 7. Permits that are granted are counted until the holder of LOCKED unlocks, so those of a waiter that gives
+//!    them back before are counted twice.
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
-//! | [PM1] | `Permits::release` | `Permits::try_acquire` | what the permits protect | `permits::model` |
-//! | [PM2] | `Permits::release_slow`, `Permits::release` | `Permits::serve`, on to [WN1] | what the permits protect | `permits::model` |
-//! | [PM3] | `Permits::serve`, the unlock | `Permits::lock`, `Permits::serve` | the list | `permits::model` |
-//! | [PM4] | `Permits::close`  | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
+//! | [PM1] | `Permits::deposit` | `Permits::try_acquire`, `Permits::try_acquire_all` | what the permits protect | `permits::model` |
+//! | [PM2] | `Permits::release_slow`, `Permits::deposit` | whoever takes the lock, on to [WN1] | what the permits protect | `permits::model` |
+//! | [PM3] | `Permits::serve`, the unlock | whoever takes the lock | the list | `permits::model` |
+//! | [PM4] | `Permits::close`, `Permits::close_taken` | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
 //!
 //! Progress: a deposit that finds nobody queued is one addition. One that finds LOCKED leaves: the
 //! holder's unlock is a compare-and-swap on the same word, fails, and looks again. Otherwise the
@@ -58,12 +64,13 @@
 //! Waiting for LOCKED is bounded by the other holders' few instructions; a preempted holder delays
 //! enqueuers and cancellers, never releasers.
 //!
-//! Cost in RMWs: `try_acquire` 1; `release` 1 with an empty queue; hand-off 2 and a store; enqueue 2;
-//! cancel 2; re-poll 0. Memory: 3 words; a waiter is 6 words inside its future.
+//! Cost in RMWs: `try_acquire` 1; `give_back` 1 with an empty queue (`permits/plain.rs`); hand-off 3, or
+//! 2 by `release`, and a store; enqueue 2; cancel 2; re-poll 0. Between them no load of the word: whoever
+//! takes the lock knows what it has written. Memory: 3 words; a waiter is 6 words inside its future.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::first_panic::FirstPanic;
 use crate::linked_list::LinkedList;
@@ -74,6 +81,7 @@ use crate::wake_list::WakeList;
 mod acquire;
 mod convoy;
 mod patience;
+mod plain;
 mod word;
 
 pub(crate) use acquire::AcquirePermits;
@@ -154,7 +162,18 @@ impl Permits {
     #[inline]
     pub(crate) fn try_acquire(&self, n: usize) -> Result<(), Refused> {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
-        let mut word = Word::from_bits(self.word.load(Relaxed));
+        let word = Word::from_bits(self.word.load(Relaxed));
+        let taken = word.take_free(n)?;
+        // ORD[PM1] acquire: what the last holder of these permits did.
+        match self.word.compare_exchange(word.bits(), taken.bits(), Acquire, Relaxed) {
+            Ok(_) => Ok(()),
+            Err(actual) => self.try_acquire_from(Word::from_bits(actual), n),
+        }
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), by somebody who has just seen the `word`.
+    #[cold]
+    fn try_acquire_from(&self, mut word: Word, n: usize) -> Result<(), Refused> {
         loop {
             let taken = word.take_free(n)?;
             // ORD[PM1] acquire: what the last holder of these permits did.
@@ -187,19 +206,34 @@ impl Permits {
             return;
         }
         // ORD relaxed: a guess, which the operations below verify; for the sum see invariant 6.
-        if !Word::from_bits(self.word.load(Relaxed)).is_easy_to_add(n) {
-            return self.release_slow(n);
+        let word = Word::from_bits(self.word.load(Relaxed));
+        if !(word.is_easy_to_add() && Word::are_few(n)) {
+            return self.release_slow(word, n);
         }
-        let deposit = Word::new(n).bits();
+        self.deposit(n);
+    }
+
+    /// Adds `n` permits without a look at the sum, and serves the queue.
+    #[inline]
+    fn deposit(&self, n: usize) {
+        let deposit = Word::new(n);
         // ORD[PM1] release: the next to take these permits sees what was done with them. The same
         // ORD[PM2] release: if a waiter comes first and is served from them.
-        let before = self.word.fetch_add(deposit, Release);
-        if before.checked_add(deposit).is_none() {
-            self.undo(deposit);
+        let before = Word::from_bits(self.word.fetch_add(deposit.bits(), Release));
+        if before.is_queued() || before.wraps_with(deposit) {
+            self.mend(before, deposit);
         }
-        if Word::from_bits(before).is_queued() {
-            self.release_slow(0);
-        }
+    }
+
+    /// After the addition of `deposit` to the word `before`: serves the queue, if nobody else does, and
+    /// takes the deposit out again if it was too much (invariant 6).
+    ///
+    /// # Panics
+    /// In the second case.
+    #[cold]
+    fn mend(&self, before: Word, deposit: Word) {
+        let Some(after) = before.add(deposit.available()) else { self.undo(deposit.bits()) };
+        self.release_slow(after, 0);
     }
 
     /// Takes a deposit out again that was too much (invariant 6).
@@ -211,22 +245,24 @@ impl Permits {
             let next = word.without_wrapped(deposit);
             // ORD relaxed: nothing was handed over.
             match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
-                Ok(_) => break,
+                Ok(_) => {
+                    word = next;
+                    break;
+                }
                 Err(actual) => word = Word::from_bits(actual),
             }
         }
-        self.release_slow(0);
+        self.release_slow(word, 0);
         overflow(Word::from_bits(deposit).available());
     }
 
-    /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does.
+    /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does. The
+    /// caller has just seen `word`.
     ///
     /// # Panics
     /// If there would be more than [`MAX`](Self::MAX); nothing was added then.
     #[cold]
-    fn release_slow(&self, n: usize) {
-        // ORD relaxed: a guess, which the compare-and-swap verifies.
-        let mut word = Word::from_bits(self.word.load(Relaxed));
+    fn release_slow(&self, mut word: Word, n: usize) {
         loop {
             let Some(deposited) = word.add(n) else { overflow(n) };
             let serve = word.is_queued() && !word.is_locked();
@@ -234,10 +270,11 @@ impl Permits {
                 return;
             }
             let next = if serve { deposited.with_locked() } else { deposited };
-            // ORD[PM2] release: whoever serves passes on what was done with these permits. If this
-            // takes the lock, the load in `serve_round` acquires the list.
-            match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Relaxed) {
-                Ok(_) if serve => return self.serve(),
+            // ORD[PM2] release: whoever serves passes on what was done with these permits.
+            // ORD[PM2] acquire: what came with the others, if this serves. The same
+            // ORD[PM3] acquire: and the list, as it takes the lock.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), AcqRel, Relaxed) {
+                Ok(_) if serve => return self.serve(next),
                 Ok(_) => return,
                 Err(actual) => word = Word::from_bits(actual),
             }
@@ -246,10 +283,11 @@ impl Permits {
 
     /// Takes up to `n` permits out, waiters or not; returns how many.
     pub(crate) fn forget(&self, n: usize) -> usize {
-        self.update_unlocked(|word| {
+        let (_, taken) = self.update_unlocked(|word| {
             let taken = if word.is_queued() { 0 } else { word.available().min(n) };
             (word.take(taken), taken)
-        })
+        });
+        taken
     }
 
     /// Takes the only permit past the queue. False if it is gone, or closed.
@@ -270,8 +308,8 @@ impl Permits {
         false
     }
 
-    /// Changes the word once nobody holds the lock.
-    fn update_unlocked<R>(&self, change: impl Fn(Word) -> (Word, R)) -> R {
+    /// Changes the word once nobody holds the lock. Returns what it is then, too.
+    fn update_unlocked<R>(&self, change: impl Fn(Word) -> (Word, R)) -> (Word, R) {
         let mut attempt = 0;
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
@@ -281,9 +319,10 @@ impl Permits {
                 continue;
             }
             let (next, result) = change(word);
-            // ORD[PM3] acquire: the list, if this takes the lock.
+            // ORD[PM2] acquire: what came with the permits that are handed on, if this takes the lock.
+            // ORD[PM3] acquire: and the list.
             match self.word.compare_exchange_weak(word.bits(), next.bits(), Acquire, Relaxed) {
-                Ok(_) => return result,
+                Ok(_) => return (next, result),
                 Err(actual) => word = Word::from_bits(actual),
             }
         }
@@ -297,33 +336,37 @@ impl Permits {
             let serve = word.is_queued() && !word.is_locked();
             let next = word.with_closed();
             let next = if serve { next.with_locked() } else { next };
-            // ORD[PM4] release: whoever sees CLOSED sees what was done before. If this takes the
-            // lock, the load in `serve_round` acquires the list.
-            match self.word.compare_exchange_weak(word.bits(), next.bits(), Release, Relaxed) {
-                Ok(_) if serve => return self.serve(),
+            // ORD[PM4] release: whoever sees CLOSED sees what was done before.
+            // ORD[PM3] acquire: the list, if this takes the lock.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), AcqRel, Relaxed) {
+                Ok(_) if serve => return self.serve(next),
                 Ok(_) => return,
                 Err(actual) => word = Word::from_bits(actual),
             }
         }
     }
 
-    /// Takes `n` permits or, if it returns `None`, the lock, with QUEUED set for whoever enqueues.
-    fn take_or_lock(&self, n: usize) -> Option<Result<(), Closed>> {
+    /// Takes `n` permits or, if it returns the word, the lock, with QUEUED set for whoever enqueues.
+    fn take_or_lock(&self, n: usize) -> Result<Result<(), Closed>, Word> {
         let mut attempt = 0;
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
         loop {
             let (next, taken) = match word.take_free(n) {
-                Err(Refused::Closed) => return Some(Err(Closed)),
-                Ok(next) => (next, Some(Ok(()))),
+                Err(Refused::Closed) => return Ok(Err(Closed)),
+                Ok(next) => (next, Ok(Ok(()))),
                 Err(Refused::TooFew) if word.is_locked() => {
                     word = self.look_again(&mut attempt);
                     continue;
                 }
-                Err(Refused::TooFew) => (word.with_queued().with_locked(), None),
+                Err(Refused::TooFew) => {
+                    let locked = word.with_queued().with_locked();
+                    (locked, Err(locked))
+                }
             };
             // ORD[PM1] acquire: what the last holder of the permits did, if they are taken.
-            // ORD[PM3] acquire: the list, if the lock is.
+            // ORD[PM2] acquire: what came with those that are handed on, if the lock is. The same
+            // ORD[PM3] acquire: and the list.
             match self.word.compare_exchange_weak(word.bits(), next.bits(), Acquire, Relaxed) {
                 Ok(_) => return taken,
                 Err(actual) => word = Word::from_bits(actual),
@@ -339,37 +382,34 @@ impl Permits {
         Word::from_bits(self.word.load(Relaxed))
     }
 
-    /// Takes the lock.
-    fn lock(&self) {
-        self.update_unlocked(|word| (word.with_locked(), ()));
+    /// Takes the lock. Returns the word, for [`serve`](Self::serve).
+    #[must_use]
+    fn lock(&self) -> Word {
+        self.update_unlocked(|word| (word.with_locked(), ())).0
     }
 
-    /// Holding the lock: completes all waiters that can be, in order, and unlocks; then wakes them.
+    /// Holding the lock: completes all waiters that can be, in order, and unlocks; then wakes them. The
+    /// caller has made the word `word` when it took the lock.
     ///
     /// # Panics
     /// If a waker does, after all others have been woken.
     #[cold]
-    fn serve(&self) {
+    fn serve(&self, word: Word) {
         let mut panic = FirstPanic::new();
-        loop {
+        let mut locked = Some(word);
+        while let Some(word) = locked {
             let mut wakers = WakeList::new();
-            let again = self.serve_round(&mut wakers);
+            let again = self.serve_round(word, &mut wakers);
             wakers.wake_all_into(&mut panic);
             // Whoever has taken the lock meanwhile serves the rest on its way out.
-            if !again || !self.try_lock_queued() {
-                break;
-            }
+            locked = if again { self.try_lock_queued() } else { None };
         }
         panic.resume();
     }
 
     /// Holding the lock: completes waiters until `wakers` is full, and unlocks. True if it was full.
-    fn serve_round(&self, wakers: &mut WakeList) -> bool {
+    fn serve_round(&self, mut word: Word, wakers: &mut WakeList) -> bool {
         let mut granted = 0;
-        // ORD[PM2] acquire: what came with the permits that are handed on now. The same
-        // ORD[PM3] acquire: the list, if the lock was taken together with a deposit. (The exchange
-        // that took it continues the release sequence of the last unlock.)
-        let mut word = Word::from_bits(self.word.load(Acquire));
         let full = loop {
             let (full, empty) = self.complete_fitting(word, &mut granted, wakers);
             let next = word.take(granted).unlocked(!empty);
@@ -419,18 +459,19 @@ impl Permits {
     }
 
     /// Takes the lock for another round, unless somebody else has it or nobody waits.
-    fn try_lock_queued(&self) -> bool {
+    fn try_lock_queued(&self) -> Option<Word> {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
         while word.is_queued() && !word.is_locked() {
             let next = word.with_locked();
-            // ORD relaxed: the load in `serve_round` acquires the list.
-            match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
-                Ok(_) => return true,
+            // ORD[PM2] acquire: what came with the permits that are handed on now. The same
+            // ORD[PM3] acquire: and the list.
+            match self.word.compare_exchange_weak(word.bits(), next.bits(), Acquire, Relaxed) {
+                Ok(_) => return Some(next),
                 Err(actual) => word = Word::from_bits(actual),
             }
         }
-        false
+        None
     }
 
     /// Looks for `n` permits a few times, as long as nobody queues. True if it took them.

@@ -180,7 +180,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn read(&self) -> RwLockReadGuard<'_, T> {
-        acquired(self.permits.acquire(1).await);
+        if !self.permits.acquire_now(1) {
+            acquired(self.permits.acquire(1).await);
+        }
         RwLockReadGuard::new(self)
     }
 
@@ -197,7 +199,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        acquired(self.permits.acquire(1).await);
+        if !self.permits.acquire_now(1) {
+            acquired(self.permits.acquire(1).await);
+        }
         OwnedRwLockReadGuard::new(self)
     }
 
@@ -260,7 +264,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
-        acquired(self.permits.acquire(self.max_readers as usize).await);
+        if !self.permits.acquire_now(self.max_readers as usize) {
+            acquired(self.permits.acquire(self.max_readers as usize).await);
+        }
         RwLockWriteGuard::new(Held::new(self))
     }
 
@@ -278,7 +284,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        acquired(self.permits.acquire(self.max_readers as usize).await);
+        if !self.permits.acquire_now(self.max_readers as usize) {
+            acquired(self.permits.acquire(self.max_readers as usize).await);
+        }
         OwnedRwLockWriteGuard::new(Held::new(self))
     }
 
@@ -308,7 +316,7 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[inline]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
-        self.permits.try_acquire(self.max_readers as usize)?;
+        self.permits.try_acquire_all(self.max_readers as usize)?;
         Ok(RwLockWriteGuard::new(Held::new(self)))
     }
 
@@ -324,7 +332,7 @@ impl<T: ?Sized> RwLock<T> {
     /// assert!(lock.try_read().is_err());
     /// ```
     pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
-        self.permits.try_acquire(self.max_readers as usize)?;
+        self.permits.try_acquire_all(self.max_readers as usize)?;
         Ok(OwnedRwLockWriteGuard::new(Held::new(self)))
     }
 

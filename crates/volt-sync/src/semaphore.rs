@@ -167,8 +167,11 @@ impl Semaphore {
     /// assert_eq!(semaphore.available_permits(), 0);
     /// # });
     /// ```
+    #[inline]
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.permits.acquire(1).await?;
+        if !self.permits.acquire_now(1) {
+            self.permits.acquire(1).await?;
+        }
         Ok(SemaphorePermit::new(self, 1))
     }
 
@@ -188,8 +191,11 @@ impl Semaphore {
     /// assert_eq!(semaphore.available_permits(), 2);
     /// # });
     /// ```
+    #[inline]
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.permits.acquire(n as usize).await?;
+        if !self.permits.acquire_now(n as usize) {
+            self.permits.acquire(n as usize).await?;
+        }
         Ok(SemaphorePermit::new(self, n))
     }
 
@@ -246,7 +252,9 @@ impl Semaphore {
     /// # });
     /// ```
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.permits.acquire(1).await?;
+        if !self.permits.acquire_now(1) {
+            self.permits.acquire(1).await?;
+        }
         Ok(OwnedSemaphorePermit::new(self, 1))
     }
 
@@ -270,7 +278,9 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.permits.acquire(n as usize).await?;
+        if !self.permits.acquire_now(n as usize) {
+            self.permits.acquire(n as usize).await?;
+        }
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 

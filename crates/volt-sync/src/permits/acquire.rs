@@ -70,7 +70,7 @@ impl<'a> AcquirePermits<'a> {
 impl Future for AcquirePermits<'_> {
     type Output = Result<(), Closed>;
 
-    #[inline]
+    #[cold]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         ready!(coop::poll_proceed(cx));
         let result = match self.phase.get() {
@@ -155,14 +155,16 @@ impl AcquirePermits<'_> {
         let waiter = Self::waiter(this);
         // SAFETY: the place is inside `this`, and not in use before the Queued phase.
         unsafe { waiter.write(Waiter::new(waker, n)) };
-        let result = permits.take_or_lock(n);
-        if let Some(result) = result {
-            let give_back = GiveBack { permits, n: if result.is_ok() { n } else { 0 } };
-            // SAFETY: never linked, so the waker is still ours; the waiter is not used again.
-            drop(unsafe { Waiter::take_waker(waiter) });
-            std::mem::forget(give_back);
-            return Some(result);
-        }
+        let word = match permits.take_or_lock(n) {
+            Ok(result) => {
+                let give_back = GiveBack { permits, n: if result.is_ok() { n } else { 0 } };
+                // SAFETY: never linked, so the waker is still ours; the waiter is not used again.
+                drop(unsafe { Waiter::take_waker(waiter) });
+                std::mem::forget(give_back);
+                return Some(result);
+            }
+            Err(word) => word,
+        };
         self.phase.set(Phase::Queued);
         permits.queue.with_mut(|queue| {
             // SAFETY: the lock is held.
@@ -170,7 +172,7 @@ impl AcquirePermits<'_> {
             // SAFETY: 1. Pinned, initialised above, in no list. 2. `drop` unlinks it.
             unsafe { queue.push_back(waiter) };
         });
-        permits.serve();
+        permits.serve(word);
         // The permits may have come in between.
         self.look()
     }
@@ -225,7 +227,7 @@ impl AcquirePermits<'_> {
             return true;
         }
         let waker = cx.waker().clone();
-        permits.lock();
+        let word = permits.lock();
         // SAFETY: initialised in the Queued phase; only its status is read.
         let old = if unsafe { Waiter::status(waiter) } == WAITING {
             // SAFETY: 1. The owner, with the lock. 2. It waits.
@@ -233,7 +235,7 @@ impl AcquirePermits<'_> {
         } else {
             waker
         };
-        permits.serve();
+        permits.serve(word);
         drop(old);
         // `serve` may have completed this waiter too.
         false
@@ -249,7 +251,7 @@ impl AcquirePermits<'_> {
         // SAFETY: initialised in the Queued phase.
         let mut status = unsafe { Waiter::status(waiter) };
         if status == WAITING {
-            permits.lock();
+            let word = permits.lock();
             let mut waker = None;
             // SAFETY: initialised in the Queued phase, and its owner is here.
             status = unsafe { Waiter::status(waiter) };
@@ -263,7 +265,7 @@ impl AcquirePermits<'_> {
                 // SAFETY: it waited, the lock is held, and it is not used again.
                 waker = Some(unsafe { Waiter::take_waker(waiter) });
             }
-            panic.catch(|| permits.serve());
+            panic.catch(|| permits.serve(word));
             panic.catch(|| drop(waker));
         }
         #[cfg(volt_loom)]

@@ -44,7 +44,7 @@ impl Shared {
     fn with(&self, n: usize, f: impl FnOnce()) {
         self.acquire(n);
         f();
-        self.permits.release(n);
+        self.permits.give_back(n);
     }
 }
 
@@ -78,6 +78,48 @@ fn mutex_by_try_lock() {
         shared.acquire(1);
         assert_eq!(shared.read(), here + there);
     });
+}
+
+/// Enters twice at the same time; `take` takes two of three permits, so only one is in.
+fn one_of_two_enters(permits: usize, take: fn(&Permits) -> Result<(), Refused>) {
+    loom::model(move || {
+        let shared = shared(permits);
+        let other = shared.clone();
+        let enter = move |shared: &Shared| {
+            let entered = take(&shared.permits).is_ok();
+            if entered {
+                shared.bump();
+                shared.permits.give_back(2);
+            }
+            usize::from(entered)
+        };
+        let thread = thread::spawn(move || {
+            let entered = enter(&other);
+            other.permits.release(3 - permits);
+            entered
+        });
+        let here = enter(&shared);
+        let there = thread.join().unwrap();
+        shared.acquire(3);
+        assert_eq!(shared.read(), here + there);
+    });
+}
+
+/// It finds another word than it looked for, and takes its permits from that.
+#[test]
+fn a_look_for_all_permits_that_finds_more() {
+    one_of_two_enters(3, |permits| permits.try_acquire_all(2));
+}
+
+#[test]
+fn a_look_for_all_permits_that_finds_them() {
+    one_of_two_enters(2, |permits| permits.try_acquire_all(2));
+}
+
+/// There are more when it takes them than when it looked.
+#[test]
+fn permits_come_between_the_look_and_the_taking() {
+    one_of_two_enters(2, |permits| permits.try_acquire(2));
 }
 
 /// It once wrapped the counter for a moment: the permits seemed to be gone.
@@ -120,6 +162,52 @@ fn a_counter_that_wrapped_is_repaired() {
         let brought_one = thread.join().unwrap();
         assert!(!took || brought || brought_one);
         assert_eq!(shared.permits.available(), left + usize::from(brought_one));
+    });
+}
+
+/// A guard that finds no room for its permits any more: whoever found none meanwhile gets one.
+#[test]
+fn giving_back_what_others_have_brought_meanwhile() {
+    bounded(3, || {
+        let shared = shared(Permits::MAX);
+        assert_eq!(shared.permits.try_acquire(1), Ok(()));
+        shared.permits.release(1);
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            let give_back = || other.permits.release(1);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(give_back)).is_err()
+        });
+        shared.acquire(1);
+        let refused = thread.join().unwrap();
+        assert_eq!(shared.permits.available(), Permits::MAX - usize::from(refused));
+    });
+}
+
+/// One too many, while a waiter is granted some of them: it alone panics, and adds none.
+#[test]
+fn one_beyond_the_maximum_beside_a_grant() {
+    bounded(3, || {
+        let shared = shared(1);
+        assert_eq!(shared.permits.try_acquire(1), Ok(()));
+        let mut waiter = Box::pin(shared.permits.acquire(2));
+        assert!(poll_once(waiter.as_mut()).is_pending());
+        let other = shared.clone();
+        let thread = thread::spawn(move || {
+            let one = || other.permits.release(1);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(one)).is_err()
+        });
+        let all = || shared.permits.release(Permits::MAX);
+        let added = std::panic::catch_unwind(std::panic::AssertUnwindSafe(all)).is_ok();
+        let refused = thread.join().unwrap();
+        if added {
+            block_on(waiter).unwrap();
+            let left = Permits::MAX + usize::from(!refused) - 2;
+            assert_eq!(shared.permits.available(), left, "refused {refused}");
+        } else {
+            assert!(!refused);
+            drop(waiter);
+            assert_eq!(shared.permits.available(), 1);
+        }
     });
 }
 
@@ -251,6 +339,29 @@ fn more_waiters_than_a_round_wakes() {
     });
 }
 
+/// Between two rounds somebody else has the list, and leaves a waiter in it.
+#[test]
+fn a_waiter_leaves_between_two_rounds() {
+    bounded(2, || {
+        let shared = shared(0);
+        let mut waiters: Vec<_> = (0..6).map(|_| Box::pin(shared.permits.acquire(1))).collect();
+        for waiter in &mut waiters {
+            assert!(poll_once(waiter.as_mut()).is_pending());
+        }
+        let other = shared.clone();
+        let thread = thread::spawn(move || other.permits.release(6));
+        let leaves = waiters.pop();
+        let mut waiters = waiters.into_iter();
+        block_on(waiters.next().unwrap()).unwrap();
+        drop(leaves);
+        for waiter in waiters {
+            block_on(waiter).unwrap();
+        }
+        thread.join().unwrap();
+        assert_eq!(shared.permits.available(), 1);
+    });
+}
+
 #[test]
 fn readers_and_a_writer() {
     bounded(2, || {
@@ -356,14 +467,13 @@ fn close_against_release_against_acquire() {
     });
 }
 
-#[test]
-fn what_was_written_before_close_is_seen() {
-    loom::model(|| {
+fn what_was_written_is_seen(close: fn(&Permits)) {
+    loom::model(move || {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || {
             other.bump();
-            other.permits.close();
+            close(&other.permits);
         });
         while !shared.permits.is_closed() {
             thread::yield_now();
@@ -371,6 +481,16 @@ fn what_was_written_before_close_is_seen() {
         assert_eq!(shared.read(), 1);
         thread.join().unwrap();
     });
+}
+
+#[test]
+fn what_was_written_before_close_is_seen() {
+    what_was_written_is_seen(Permits::close);
+}
+
+#[test]
+fn what_was_written_before_close_is_seen_of_taken_permits() {
+    what_was_written_is_seen(Permits::close_taken);
 }
 
 /// Finding S2: a newcomer does not overtake a waiter, whatever the releaser does meanwhile.

@@ -99,10 +99,22 @@ impl Word {
         }
     }
 
-    /// True if nobody waits and `n` more permits fit, also if others add as few at the same time.
+    /// True if nobody waits and a few more permits fit, also if others add as few at the same time.
     #[inline(always)]
-    pub(super) const fn is_easy_to_add(self, n: usize) -> bool {
-        self.0 & (QUEUED | MANY) == 0 && n <= FEW
+    pub(super) const fn is_easy_to_add(self) -> bool {
+        self.0 & (QUEUED | MANY) == 0
+    }
+
+    /// True if many others may add `n` permits at the same time.
+    #[inline(always)]
+    pub(super) const fn are_few(n: usize) -> bool {
+        n <= FEW
+    }
+
+    /// True if the addition of `deposit`, permits only, wraps.
+    #[inline(always)]
+    pub(super) const fn wraps_with(self, deposit: Self) -> bool {
+        self.0.checked_add(deposit.0).is_none()
     }
 
     /// `n` permits less, if a newcomer may take them.
