@@ -99,7 +99,7 @@ impl Worker<'_> {
         if self.slot.ring.is_empty() {
             return self.root_woken();
         }
-        self.pace.woke(self.now_ns(), true);
+        self.pace.looked();
         true
     }
 
@@ -116,7 +116,7 @@ impl Worker<'_> {
         if self.shared.idle.load().others_run() || !self.turns_in_passing() {
             return false;
         }
-        self.pace.woke(self.now_ns(), true);
+        self.pace.looked();
         // As after a wait in the driver: what is alone in the ring is the next to run.
         let summary = self.shared.idle.load();
         if summary.wants_watcher() || summary.parked() > 0 && self.slot.ring.len() > 1 {

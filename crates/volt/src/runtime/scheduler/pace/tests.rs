@@ -59,6 +59,33 @@ fn after_a_sleep_long_polls_of_unknown_length_are_noticed_early() {
 }
 
 #[test]
+fn looks_of_a_member_that_has_nothing_to_run_cost_few_clock_reads_and_no_more_looks() {
+    // As ever, a tick has as many polls as fit.
+    for (each_ns, most) in [(100, 1_010), (3_000, 1_010), (100_000, 4_010), (240_000, 8_000)] {
+        let mut member = Member::new();
+        for _ in 0..8_000 {
+            assert_eq!(member.poll_one(each_ns, false, 0), 0, "a look at the end of a tick");
+            member.pace.looked();
+            member.looked = member.now;
+        }
+        assert!(member.clock_reads <= most, "{each_ns}: {}", member.clock_reads);
+    }
+}
+
+#[test]
+fn after_a_look_long_polls_of_unknown_length_are_noticed_in_two_ticks() {
+    let mut member = Member::new();
+    for polls in 0..200 {
+        member.poll(100_000, 100);
+        member.poll(polls, 100);
+        member.pace.looked();
+        member.looked = member.now;
+        assert!(member.poll(100, 5 * MS) <= u64::from(2 * FIRST) * 5 * MS, "{polls}");
+        assert!(member.poll(100, 5 * MS) <= 5 * MS);
+    }
+}
+
+#[test]
 fn a_poll_that_was_seen_to_be_long_is_followed_by_a_look() {
     let mut member = Member::new();
     member.poll(100_000, 100);
