@@ -79,7 +79,7 @@ impl Reactor {
         if timeout == Some(Duration::ZERO) {
             return if shared.slab.len() == 0 { Ok(0) } else { self.look(shared) };
         }
-        if self.view.has_old() || !shared.unpark.begin() {
+        if shared.unpark.has_notes() || !shared.unpark.begin() {
             return self.look(shared);
         }
         let mut ended = false;

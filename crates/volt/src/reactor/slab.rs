@@ -18,17 +18,18 @@
 //!
 //! | Edge  | Release side   | Acquire side   | Carries | Model |
 //! |-------|----------------|----------------|---------|-------|
-//! | [RL1] | `Key::put_off` | `View::remind_groups` | that the source's read was put off | `reads_of_two_sources_of_a_chunk_are_put_off` |
+//! | [RL1] | `Key::put_off` | `View::remind_group` | that the source's read was put off | `reads_of_two_sources_of_a_chunk_are_put_off` |
 //!
 //! Progress: all under one lock that is held for a few loads and stores. After `close`, `insert`
 //! fails, so the list of sources that `close` returns is complete.
 //!
 //! Cost: insert and remove 2 RMWs for the lock and one each for the chunk's `Arc`; an event's
-//! look-up none; a read that is put off 3, and one in the look after it. An allocation for each 64 sources.
+//! look-up none; a read that is put off 2 or 3 (`Unpark::note`), and one in the look after it. An allocation
+//! for each 64 sources.
 #![forbid(unsafe_code)]
 
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard};
 
@@ -97,7 +98,8 @@ impl Key {
         }
         let (place, slot) = (self.token.index() / SLOTS, self.token.index() % SLOTS);
         // ORD[RL1] release: that the source's read was put off.
-        self.chunk.put_off.fetch_or(1 << slot, Release);
+        // ORD[RU3] release: SeqCst, before the look at the notes of the groups.
+        self.chunk.put_off.fetch_or(1 << slot, SeqCst);
         let noted = unpark.note(place % NOTES);
         if !noted {
             self.source().remind();
@@ -272,10 +274,9 @@ fn ones(mut word: u64) -> impl Iterator<Item = usize> {
 #[derive(Default)]
 pub(crate) struct View {
     chunks: Vec<Option<Arc<Chunk>>>,
-    /// The reads that had been put off when the last look ended: a bit for each slot of a chunk.
+    /// The reads that had been put off when the last look ended: a bit for each slot of a chunk. While there
+    /// is one, its group is noted.
     old: Vec<u64>,
-    /// A bit for each group of chunks that has such a read.
-    old_groups: u64,
 }
 
 impl View {
@@ -294,36 +295,49 @@ impl View {
         current
     }
 
-    /// Whether some reads had been put off already when the last look ended.
-    #[inline]
-    pub(crate) const fn has_old(&self) -> bool {
-        self.old_groups != 0
-    }
-
     /// After a look that has delivered `events`: makes the reads that were put off before the last look
     /// worth a try; all of them if there was no event, since then the thread may be about to sleep.
     /// Returns how many.
     #[inline]
     pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
-        let groups = unpark.take_notes() | std::mem::take(&mut self.old_groups);
-        if groups == 0 { 0 } else { self.remind_groups(groups, events == 0) }
+        ones(unpark.notes()).map(|group| self.remind_group(unpark, group, events == 0)).sum()
     }
 
-    fn remind_groups(&mut self, groups: u64, all: bool) -> usize {
-        let mut reminded = 0;
-        for group in ones(groups) {
-            for place in (group..self.chunks.len()).step_by(NOTES) {
-                // A read is put off after an event, so the chunk of each that was is known here.
-                let Some(chunk) = &self.chunks[place] else { continue };
-                // ORD[RL1] acquire: that the reads were put off.
-                let new = chunk.put_off.swap(0, Acquire);
-                let due = if all { self.old[place] | new } else { self.old[place] };
-                self.old[place] = if all { 0 } else { new };
-                self.old_groups |= u64::from(self.old[place] != 0) << group;
-                reminded += ones(due).filter(|&slot| chunk.sources[slot].remind()).count();
-            }
+    fn remind_group(&mut self, unpark: &Unpark, group: usize, all: bool) -> usize {
+        let (mut reminded, mut left, mut place) = (0, 0, group);
+        // A read is put off after an event, so the chunk of each that was is known here.
+        while let Some((chunk, old)) = self.chunks.get(place).zip(self.old.get_mut(place)) {
+            place += NOTES;
+            let Some(chunk) = chunk else { continue };
+            // ORD[RL1] acquire: that the reads were put off.
+            let new = chunk.put_off.swap(0, Acquire);
+            let due = if all { *old | new } else { *old };
+            *old = if all { 0 } else { new };
+            left |= *old;
+            reminded += ones(due).filter(|&slot| chunk.sources[slot].remind()).count();
+        }
+        if left == 0 {
+            self.end_note(unpark, group);
         }
         reminded
+    }
+
+    /// Nothing was left in the group: the next read that is put off has to note it again.
+    fn end_note(&self, unpark: &Unpark, group: usize) {
+        unpark.end_note(group);
+        // Killed by `reactor::slab::model::reads_of_two_sources_of_a_chunk_are_put_off`.
+        #[cfg(not(volt_mutant = "note_ends_without_a_look"))]
+        if self.has_notes(group) {
+            // Nobody waits while this thread looks, so the note is taken.
+            let _taken = unpark.note(group);
+        }
+    }
+
+    /// Whether a read of the group was put off since the last look into its chunks.
+    fn has_notes(&self, group: usize) -> bool {
+        let chunks = self.chunks.iter().skip(group).step_by(NOTES).flatten();
+        // ORD[RU3] acquire: SeqCst, after the end of the group's note.
+        chunks.into_iter().any(|chunk| chunk.put_off.load(SeqCst) != 0)
     }
 
     #[cold]

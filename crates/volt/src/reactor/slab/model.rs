@@ -35,7 +35,7 @@ impl World {
     /// A look at the time of which the system had `events` of other sources, or a wait, as in
     /// `Reactor::turn`.
     fn turn(&self, view: &mut View, events: usize) {
-        if view.has_old() || !self.unpark.begin() {
+        if self.unpark.has_notes() || !self.unpark.begin() {
             view.remind(&self.unpark, events);
             return;
         }
