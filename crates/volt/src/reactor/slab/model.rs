@@ -157,8 +157,7 @@ fn reads_of_two_sources_of_a_chunk_are_put_off() {
                 if key.put_off(key.source().look(Ready::READ).unwrap(), &world.unpark) {
                     block_on(poll_fn(|cx| key.source().poll_ready(Direction::Read, cx)));
                 }
-                world.done.fetch_add(1, Relaxed);
-                if world.unpark.unpark() {
+                if world.done.fetch_add(1, Relaxed) == 1 && world.unpark.unpark() {
                     *world.bell.0.lock().unwrap() = true;
                     world.bell.1.notify_one();
                 }

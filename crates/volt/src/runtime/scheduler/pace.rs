@@ -10,7 +10,8 @@
 //! took long ends it. The driver is looked at after [`BUDGET`] polls or [`LOOK_NS`], whichever comes
 //! first. A member that has nothing to run may look sooner, and go on with what it finds: then
 //! [`FIRST`] polls are left of the tick at most, and as many are in the next one. The clock is not read for
-//! such a look; when it was is told by the polls before and after it, as if all were as long.
+//! such a look; when it was is told by the polls before and after it, as if all were as long, and its own time
+//! counts as theirs.
 //!
 //! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if that is
 //! longer: a task from outside waits about as long as one from inside, which goes to the end of the
@@ -162,13 +163,15 @@ impl Pace {
     /// The member has slept: a tick begins. `driver`: it waited in the driver.
     pub(super) fn woke(&self, now: u64, driver: bool) {
         self.hurry();
-        self.before_look.set(None);
+        let looked = self.before_look.take();
         self.start_ns.set(now);
         if driver {
             self.since_look.set(0);
             self.looked_ns.set(now);
         } else {
-            self.since_look.set(self.since_look.get().saturating_add(self.tick.get()));
+            let earlier = if looked.is_some() { 0 } else { self.since_look.get() };
+            let polls = self.tick.get() - looked.unwrap_or(0);
+            self.since_look.set(earlier.saturating_add(polls));
         }
         self.size.set(self.size.get().min(FIRST));
         self.fetched_size.set(self.fetched_size.get().min(FIRST));
