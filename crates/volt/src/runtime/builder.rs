@@ -468,6 +468,7 @@ impl Builder {
         }
         let (driver, handle) = Driver::new(workers, clock)?;
         let shared = Shared::new(self.config.clone(), workers, driver, handle);
+        shared.look_for_crowds();
         // If a thread cannot be started, dropping this ends the others.
         let runtime = Runtime::from_shared(shared.clone());
         for index in 0..workers {

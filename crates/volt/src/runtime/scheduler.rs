@@ -2,6 +2,7 @@
 //! the way of a task into it.
 
 mod cancel;
+mod crowd;
 pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;
@@ -18,5 +19,6 @@ pub(crate) mod shared;
 pub(crate) mod sim;
 mod sleep;
 mod stall;
+mod steal;
 pub(crate) mod threads;
 pub(crate) mod worker;

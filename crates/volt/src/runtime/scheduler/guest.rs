@@ -238,6 +238,7 @@ impl Worker<'_> {
     fn leave(&self) {
         volt_sync::coop::allow_turns(false);
         let any = self.give_up_tasks();
+        self.share_ring();
         self.end_search();
         let left_alone = self.shared.detach_guest(self.index);
         if any || left_alone {
@@ -340,6 +341,8 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
             }
             return Some(context::as_canceller(worker.shared, || wait_only(handle.as_mut())));
         }
+        // ORD relaxed: this member wrote it.
+        let kind = worker.slot.kind.load(Relaxed);
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
         }
@@ -349,6 +352,11 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         let output = worker.run_until(&mut poll, false);
         // The task below goes on, and may take long.
         worker.flush_yielded(None);
+        worker.share_ring();
+        if !worker.handed_over.get() {
+            // ORD relaxed: a hint.
+            worker.slot.kind.store(kind, Relaxed);
+        }
         worker.choosy.set(choosy);
         match output {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
@@ -428,6 +436,7 @@ impl Worker<'_> {
     fn hand_over(&self) -> bool {
         // The new thread gets what is in the slot, and this is not.
         self.flush_yielded(None);
+        self.share_ring();
         if self.index < self.shared.workers && !self.turns_driver() {
             // Before the other thread can end.
             if self.is_last.get() {

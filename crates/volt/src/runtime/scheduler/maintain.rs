@@ -24,7 +24,14 @@ impl Worker<'_> {
     pub(super) fn maintain(&self) {
         // Each of those that overtook is a tick of its own after a long one: it may be long as well.
         let queued = if self.overtook.get() { 0 } else { self.slot.batch.len() };
-        let tick = self.pace.tick(self.now_ns(), queued);
+        let now = self.now_ns();
+        let tick = self.pace.tick(now, queued);
+        self.look_for_crowd(now);
+        if tick.long_ns.is_some() {
+            self.share_ring();
+        } else {
+            self.attend();
+        }
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         let waited = self.waited.get();
         if let Some(run) = tick.lifo_run(waited) {

@@ -21,6 +21,7 @@ use volt_sync::internal::primitive::{
     self, Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
 };
 
+use super::crowd::Crowd;
 use super::idle::Idle;
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
@@ -144,6 +145,7 @@ pub(crate) struct Shared {
     driver_wish: AtomicUsize,
     /// The watcher sleeps for long (`stall.rs`). A hint.
     pub(super) drowsy: AtomicBool,
+    pub(super) crowd: Crowd,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
     /// No more tasks are accepted. Written under the injector's lock.
@@ -210,6 +212,7 @@ impl Shared {
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
             drowsy: AtomicBool::new(false),
+            crowd: Crowd::new(),
             driver_handle,
             shutdown: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -388,7 +391,10 @@ impl Shared {
 
     /// True if a searcher would find something.
     pub(super) fn has_work(&self) -> bool {
-        !self.injector.is_empty() || self.used_slots().iter().any(|slot| slot.has_work())
+        let has_work = |(index, slot): (usize, &CachePadded<Slot>)| {
+            !slot.batch.is_empty() || !slot.ring.is_empty() && !self.is_left_alone(index)
+        };
+        !self.injector.is_empty() || self.used_slots().iter().enumerate().any(has_work)
     }
 
     /// The place where worker `index` sleeps. It is the scheduler's, and outlives its threads.
@@ -497,6 +503,7 @@ impl Shared {
         if self.shutdown.swap(true, SeqCst) {
             return false;
         }
+        self.crowd.close();
         self.wake_all();
         self.wake_waiting_guests();
         true

@@ -10,7 +10,6 @@ use volt_sync::internal::primitive::{fence, spin};
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
 use super::quick;
-use super::shared::Slot;
 use super::stall::{Look, Watch};
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::call_hook;
@@ -119,7 +118,9 @@ impl Worker<'_> {
         self.pace.looked();
         // As after a wait in the driver: what is alone in the ring is the next to run.
         let summary = self.shared.idle.load();
-        if summary.wants_watcher() || summary.parked() > 0 && self.slot.ring.len() > 1 {
+        if summary.wants_watcher()
+            || summary.parked() > 0 && self.slot.ring.len() > 1 && self.tells_others()
+        {
             self.shared.notify();
         }
         !self.slot.ring.is_empty() || self.root_woken()
@@ -176,7 +177,9 @@ impl Worker<'_> {
         call_hook(self.shared.config.on_thread_park.as_deref());
         let reasons =
             if roles.driver { self.wait_in_driver(limit) } else { self.park.sleep(limit) };
-        self.pace.woke(self.now_ns(), roles.driver);
+        let now = self.now_ns();
+        self.pace.woke(now, roles.driver);
+        self.look_for_crowd(now);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);
     }
@@ -203,7 +206,7 @@ impl Worker<'_> {
 
     /// The same, and has others take a part of what is found.
     pub(super) fn look_at_driver(&self) {
-        if self.turns_in_passing() && self.slot.has_work() {
+        if self.turns_in_passing() && self.slot.has_work() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();
@@ -289,7 +292,7 @@ impl Worker<'_> {
     }
 
     /// The watcher's time is up (or it woke by chance).
-    fn watch_expired(&self) {
+    pub(super) fn watch_expired(&self) {
         let mut watch = self.watch.get();
         let look = self.look_after_others(&mut watch);
         let attended = watch.driver_was_turned(self.shared.driver_turns.get());
@@ -310,14 +313,12 @@ impl Worker<'_> {
             Look::Again => {}
             Look::Quiet => {
                 self.shared.idle.release_watch(self.index);
-                // Look again: who pushed to a LIFO slot before may have relied on us.
-                let waiting = |slot: &Slot| !slot.lifo.is_empty();
+                // Look again: who pushed before may have relied on us.
                 // And a member that runs and just looks into the driver leaves it to nobody.
                 let summary = self.shared.idle.load();
                 let is_kept = summary.has_driver(self.index)
                     || summary.driver_taken() && !self.shared.idle.is_looked_at(summary);
-                roles.watcher = (!is_kept
-                    || self.shared.used_slots().iter().any(|slot| waiting(slot)))
+                roles.watcher = (!is_kept || self.shared.relies_on_a_watcher())
                     && self.shared.idle.take_watch(self.index);
                 self.roles.set(roles);
             }
@@ -367,8 +368,11 @@ impl Worker<'_> {
             }
         }
         if !search && (had.driver || had.watcher) {
+            self.attend();
             let summary = self.shared.idle.load();
-            if summary.wants_watcher() || summary.parked() > 0 && self.slot.ring.len() > 1 {
+            if summary.wants_watcher()
+                || summary.parked() > 0 && self.slot.ring.len() > 1 && self.tells_others()
+            {
                 self.shared.notify();
             }
         }

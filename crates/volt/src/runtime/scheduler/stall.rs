@@ -167,10 +167,11 @@ impl Worker<'_> {
             at_work = true;
             let stood_still = slot.watched.look(polls, now);
             let waiting = !slot.lifo.is_empty();
-            busy |= waiting;
+            busy |= waiting || shared.is_kept(index);
             if stood_still < STALL_NS {
                 continue;
             }
+            shared.share_ring_of(index);
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
                 shared.quick.forget(kind);
@@ -184,7 +185,7 @@ impl Worker<'_> {
             }
         }
         let active = watch.polls != total;
-        let calm = !at_work && watch.unproven == unproven;
+        let calm = !at_work && watch.unproven == unproven && !shared.crowd.is_there();
         (watch.polls, watch.unproven) = (total, unproven);
         let look = if active || busy {
             watch.look_again(calm);
@@ -201,9 +202,10 @@ impl Worker<'_> {
         look
     }
 
-    /// Before a poll that may take long: the watcher should look again soon.
+    /// Before a poll that may take long: the watcher should look again soon, and nothing is left alone.
     #[inline]
     pub(super) fn rouse_watcher(&self) {
+        self.share_ring();
         // ORD relaxed: a hint.
         if self.shared.drowsy.load(Relaxed) {
             self.rouse_drowsy_watcher();

@@ -22,8 +22,9 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use volt_sync::internal::primitive::{Arc, fence, spin};
+use volt_sync::internal::primitive::{Arc, fence};
 
+use super::crowd::ALONE_NS;
 use super::idle::Roles;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
@@ -36,8 +37,6 @@ use crate::task::{Header, Notified};
 const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
 /// About the time that a sleeping member takes to wake up and find something.
 const WAKE_NS: f32 = 10_000.0;
-/// How often a searcher looks before it parks, if others run who may have something for it.
-const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
 
 /// Where a member is on its way to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +87,7 @@ pub(crate) struct Worker<'r> {
     /// And has completed: see [`completed`](Worker::completed).
     fan_in: Cell<bool>,
     polls: Cell<u64>,
-    random: Cell<u64>,
+    pub(super) random: Cell<u64>,
     /// Futures that this thread polls itself: `block_on`'s, and those of blocking joins.
     pub(super) roots: Cell<u32>,
     /// One of them was woken. (Without any, a late wake-up means nothing.)
@@ -224,6 +223,7 @@ impl<'r> Worker<'r> {
             self.shy.set(true);
             // SAFETY: the `Notified` is given away.
             unsafe { self.shared.injector.push(task.into_raw()) };
+            self.share_ring();
             self.end_search();
             self.shared.notify();
             return Step::Continue;
@@ -316,7 +316,9 @@ impl<'r> Worker<'r> {
             Some(oldest) => {
                 self.waited.set(Waited::Ring);
                 self.push(task);
-                self.shared.notify();
+                if self.tells_others() {
+                    self.shared.notify();
+                }
                 oldest
             }
         }
@@ -346,7 +348,7 @@ impl<'r> Worker<'r> {
 
     /// Takes this member's share of the injector.
     #[cold]
-    fn fetch(&self) -> Option<NonNull<Header>> {
+    pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
         if self.shy.get() {
             return None;
         }
@@ -403,81 +405,6 @@ impl<'r> Worker<'r> {
         }
         self.stage.set(Stage::Searched);
         Step::Continue
-    }
-
-    /// Looks at the other members' queues.
-    fn search(&self) -> Option<NonNull<Header>> {
-        if !self.searching.get() {
-            if !self.shared.idle.start_search() {
-                return None;
-            }
-            self.searching.set(true);
-        }
-        for attempt in 0..SEARCHES {
-            if let Some(task) = self.steal().or_else(|| self.fetch()) {
-                return Some(task);
-            }
-            if self.root_woken() || !self.shared.idle.load().others_run() {
-                return None;
-            }
-            spin(attempt);
-        }
-        self.steal_from_a_look()
-    }
-
-    /// Takes half of another member's tasks.
-    pub(super) fn steal(&self) -> Option<NonNull<Header>> {
-        let slots = self.shared.used_slots();
-        let start = self.next_random() as usize % slots.len();
-        for offset in 0..slots.len() {
-            let victim = (start + offset) % slots.len();
-            if victim == self.index {
-                continue;
-            }
-            let slot = &*slots[victim];
-            // SAFETY: this member owns its ring, which is not the victim's.
-            let stolen = unsafe { slot.ring.steal_into(&self.slot.ring) }
-                // SAFETY: this member owns its ring, which is not the victim's.
-                .or_else(|| unsafe { slot.batch.steal_into(&self.slot.ring) });
-            if let Some((task, count)) = stolen {
-                self.slot.metrics.steals.add(1);
-                self.slot.metrics.stolen.add(count as u64);
-                return Some(task);
-            }
-        }
-        None
-    }
-
-    /// xorshift64*.
-    fn next_random(&self) -> u64 {
-        let mut x = self.random.get();
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        self.random.set(x);
-        x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
-    }
-
-    /// Something was found: the last searcher makes sure that somebody looks for the rest.
-    #[inline]
-    pub(super) fn end_search(&self) {
-        if self.searching.replace(false) && self.shared.idle.end_search() {
-            self.pass_on();
-        }
-    }
-
-    /// Wakes another member if there is work left, or something to watch and nobody who does.
-    fn pass_on(&self) {
-        let summary = self.shared.idle.load();
-        if summary.parked() == 0 {
-            return;
-        }
-        let unwatched = !summary.has_watcher()
-            && (!summary.driver_taken()
-                || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()));
-        if unwatched || self.shared.has_work() {
-            self.shared.notify();
-        }
     }
 
     /// Takes `target` out of this member's queues, if it is there. The others keep their order.
@@ -570,18 +497,21 @@ impl<'r> Worker<'r> {
         let summary = self.shared.idle.load();
         if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
         {
+            self.share_ring();
             self.shared.notify();
         }
     }
 
     /// True if this member will have run what waits in its ring before another one could wake up:
     /// the newest is of a quick kind, so is the one that runs, and the last polls took little time.
-    /// If that turns out to be wrong, the watcher finds the ring at its next look.
+    /// If that turns out to be wrong, the watcher finds the ring at its next look. In a crowd more may
+    /// wait, since another one would wake up to wait for a processor.
     #[cold]
     fn is_soon_done(&self, newest: usize, running: usize) -> bool {
         let per_poll = self.pace.poll_ns();
+        let limit = if self.is_attended() { ALONE_NS } else { WAKE_NS };
         per_poll > 0.0
-            && self.slot.ring.len() as f32 * per_poll < WAKE_NS
+            && self.slot.ring.len() as f32 * per_poll < limit
             && self.shared.quick.knows(newest)
             && self.shared.quick.knows(running)
     }
@@ -593,7 +523,9 @@ impl<'r> Worker<'r> {
             return self.keep_found(task);
         }
         self.push(task);
-        self.shared.notify();
+        if self.tells_others() {
+            self.shared.notify();
+        }
     }
 
     /// A task was woken while it ran.

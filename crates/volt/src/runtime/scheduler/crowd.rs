@@ -1,0 +1,388 @@
+//! One member in a crowd: who serves alone while others want the processors.
+//!
+//! Purpose: beside a program that takes one of two processors and waits for us (the client of a
+//! server), two members and that program take turns, and each wake-up of one member by the other
+//! is a wait for a processor. One member that serves all does more. So in a *crowd* one member, the
+//! *attended* one, keeps the tasks of its ring to itself: its pushes wake nobody, and no other member
+//! steals from it, as long as it has less than [`ALONE_NS`] of work there.
+//!
+//! What a crowd is, is told every [`WINDOW_NS`] by sums of the whole process ([`Judge`]), so that a
+//! thread in `block_on` counts as a worker does. Enter: the members go to sleep very often, the process
+//! got about one processor, and hardly one is idle. Leave: it gets more, or a processor is free, or
+//! members hardly go to sleep for [`PATIENCE`] windows in a row. (Beside a program that computes they
+//! do not, whoever serves; one member beside a client does, but for some windows, the best ones.)
+//!
+//! State: one word.
+//!
+//! | Value     | Means                                              | To                                   |
+//! |-----------|----------------------------------------------------|--------------------------------------|
+//! | OFF       | no crowd                                           | FREE: the judge                      |
+//! | FREE      | a crowd, and nobody is attended                    | a member: itself, when it has work   |
+//! | a member  | that one is attended                               | FREE: itself, or the watcher; another one: itself, if this one is parked |
+//! | CLOSED    | the runtime shuts down                             |                                      |
+//!
+//! Any of them but CLOSED becomes OFF by the judge.
+//!
+//! Invariants:
+//! 1. A ring is left to its member only while there is a watcher, and the member runs
+//!    ([`Shared::is_left_alone`]). So everybody who stops to be the watcher looks at the rings after
+//!    that, as for any other work; who parks without a watcher sees the ring as work; and a watcher that
+//!    would go to sleep for good looks at the ring first.
+//! 2. The watcher looks as long as there is work in that ring, and at least every 4 ms while
+//!    somebody is attended; a member whose poll count stood still loses the privilege (`stall.rs`).
+//! 3. A member gives up the privilege ([`Worker::share_ring`]) before it polls anything that is not of a
+//!    quick kind, after a long tick, after a blocking join, before `block_in_place`, and when a guest leaves.
+//!    A shutdown takes it for good.
+//! 4. Only tasks of the ring are left alone. A batch of the injector is for all, as the LIFO slot is
+//!    for the watcher.
+//!
+//! | Edge  | Release side         | Acquire side            | Carries | Model |
+//! |-------|----------------------|-------------------------|---------|-------|
+//! | [CR1] | `Shared::share_ring_slow` | `Shared::is_left_alone` | that the ring is for all; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
+//!
+//! Progress: a push that wakes nobody has seen a watcher (1). While there is one, it looks (2), and
+//! the ring either empties or is shared; when there is none, the ring is work like any other.
+//!
+//! Cost: one load for each tick and each sleep, of a word that is written every [`WINDOW_NS`]; then, by
+//! one member, two system calls.
+//!
+//! Rejected: windows of 10 ms (they differ by a fifth among themselves); how long the members waited for
+//! processors (beside programs that compute, two members get two shares, and one gets one); to stay only
+//! while the one that is alone goes to sleep (that leaves the best windows); to stay while more polls are
+//! done than with all before (after a window that was half empty, alone looks good for seconds).
+
+#[cfg(volt_loom)]
+// STD: in models of other things, loom should have no more to try than without this.
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use volt_sync::internal::primitive::{AtomicU64, AtomicUsize, Mutex};
+
+use super::quick::QUICK_NS;
+use super::shared::Shared;
+use super::worker::Worker;
+
+mod system;
+
+use system::System;
+
+/// The time between two judgements.
+const WINDOW_NS: u64 = 30_000_000;
+/// A window that took so many times as long tells nothing.
+const STALE: u64 = 4;
+/// Members that sleep once in so much time, each, sleep often.
+const OFTEN_NS: u64 = 300_000;
+/// If all together sleep once in more than so much, they hardly do.
+const SELDOM_NS: u64 = 3_000_000;
+/// Windows in a row without sleeps, before the crowd is over.
+const PATIENCE: u32 = 4;
+/// Hundredths of a processor that the process gets in a crowd.
+const LEAST: u64 = 25;
+const MOST: u64 = 115;
+/// Hundredths of a processor of the machine that are idle in a crowd, at most.
+const IDLE: u64 = 70;
+/// The work that a member keeps to itself.
+pub(super) const ALONE_NS: f32 = 2_000_000.0;
+
+const OFF: usize = 0;
+const FREE: usize = 1;
+const CLOSED: usize = usize::MAX;
+
+/// What the word says of a member that is attended.
+const fn attended(index: usize) -> usize {
+    index + 2
+}
+
+/// What is shared of it.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    word: AtomicUsize,
+    /// When the window is over.
+    due_ns: AtomicU64,
+    judge: Mutex<Judge>,
+    /// The model is about crowds.
+    #[cfg(volt_loom)]
+    modelled: AtomicBool,
+}
+
+/// Sums since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    now_ns: u64,
+    process_ns: u64,
+    idle_ns: u64,
+    parks: u64,
+}
+
+impl Sums {
+    fn since(self, before: Self) -> Self {
+        Self {
+            now_ns: self.now_ns.saturating_sub(before.now_ns),
+            process_ns: self.process_ns.saturating_sub(before.process_ns),
+            idle_ns: self.idle_ns.saturating_sub(before.idle_ns),
+            parks: self.parks.wrapping_sub(before.parks),
+        }
+    }
+}
+
+/// Who decides.
+#[derive(Debug, Default)]
+struct Judge {
+    system: Option<System>,
+    before: Sums,
+    crowd: bool,
+    /// Windows in a row with hardly a sleep.
+    seldom: u32,
+}
+
+impl Judge {
+    /// A window is over: whether this is a crowd, of so many `workers`.
+    fn decide(&mut self, window: Sums, workers: usize) -> bool {
+        let ns = window.now_ns;
+        let gets = window.process_ns.saturating_mul(100) / ns.max(1);
+        let idle = window.idle_ns.saturating_mul(100) / ns.max(1);
+        let full = gets <= MOST && idle < IDLE && ns < STALE * WINDOW_NS;
+        let often = window.parks >= ns / OFTEN_NS * workers as u64;
+        self.seldom = if window.parks < ns / SELDOM_NS { self.seldom + 1 } else { 0 };
+        self.crowd =
+            full && if self.crowd { self.seldom < PATIENCE } else { often && gets >= LEAST };
+        if !self.crowd {
+            self.seldom = 0;
+        }
+        self.crowd
+    }
+}
+
+impl Crowd {
+    pub(super) fn new() -> Self {
+        Self {
+            word: AtomicUsize::new(OFF),
+            due_ns: AtomicU64::new(u64::MAX),
+            judge: Mutex::new(Judge::default()),
+            #[cfg(volt_loom)]
+            modelled: AtomicBool::new(false),
+        }
+    }
+
+    /// False in a model that is not about crowds.
+    #[inline]
+    fn is_possible(&self) -> bool {
+        #[cfg(volt_loom)]
+        // ORD relaxed: set before the scheduler is shared.
+        return self.modelled.load(Relaxed);
+        #[cfg(not(volt_loom))]
+        true
+    }
+
+    /// True if somebody is left alone, or soon may be.
+    #[inline]
+    pub(super) fn is_there(&self) -> bool {
+        // ORD relaxed: a hint.
+        self.is_possible() && !matches!(self.word.load(Relaxed), OFF | CLOSED)
+    }
+
+    #[inline]
+    fn attends(&self, index: usize) -> bool {
+        // ORD relaxed: a hint; of a member that asks for itself, it cannot be older than its own.
+        self.is_possible() && self.word.load(Relaxed) == attended(index)
+    }
+
+    /// The judge has decided.
+    fn set(&self, crowd: bool) {
+        // ORD relaxed: a hint, which no member acts upon without a watcher.
+        let _ = self.word.fetch_update(Relaxed, Relaxed, |word| match (crowd, word) {
+            (true, OFF) => Some(FREE),
+            (false, OFF | CLOSED) | (true, _) => None,
+            (false, _) => Some(OFF),
+        });
+    }
+
+    /// The runtime shuts down: nobody is left alone any more.
+    pub(super) fn close(&self) {
+        if !self.is_possible() {
+            return;
+        }
+        // ORD relaxed: members are told of the shutdown by itself.
+        self.word.store(CLOSED, Relaxed);
+        // ORD relaxed: as above.
+        self.due_ns.store(u64::MAX, Relaxed);
+    }
+}
+
+impl Shared {
+    /// Looks out for crowds from now on, if the system says what has to be known for it.
+    pub(crate) fn look_for_crowds(&self) {
+        if self.workers < 2 || cfg!(volt_loom) {
+            return;
+        }
+        let Some(system) = System::open(self.workers) else { return };
+        let mut judge = self.crowd.judge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        judge.system = Some(system);
+        // ORD relaxed: a hint.
+        self.crowd.due_ns.store(0, Relaxed);
+    }
+
+    /// True if what waits in the ring of member `index` is left to it.
+    pub(super) fn is_left_alone(&self, index: usize) -> bool {
+        // ORD[CR1] acquire: SeqCst, after the members' state was changed.
+        if !self.crowd.is_possible() || self.crowd.word.load(SeqCst) != attended(index) {
+            return false;
+        }
+        // Killed by `runtime::scheduler::crowd::model::held_up`.
+        #[cfg(not(volt_mutant = "unwatched"))]
+        if !self.idle.load().has_watcher() {
+            return false;
+        }
+        !self.idle.is_parked(index)
+    }
+
+    /// True if member `index` is attended and has work, which nobody may have been told of.
+    pub(super) fn is_kept(&self, index: usize) -> bool {
+        self.crowd.attends(index) && self.slots[index].has_work()
+    }
+
+    /// True if there is something that whoever pushed it may have left to the watcher.
+    pub(super) fn relies_on_a_watcher(&self) -> bool {
+        self.used_slots().iter().enumerate().any(|(index, slot)| {
+            // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
+            #[cfg(not(volt_mutant = "kept"))]
+            if self.is_kept(index) {
+                return true;
+            }
+            !slot.lifo.is_empty()
+        })
+    }
+
+    /// Member `index` is attended no longer: what is in its ring is for all.
+    pub(super) fn share_ring_of(&self, index: usize) {
+        if self.crowd.attends(index) {
+            self.share_ring_slow(index);
+        }
+    }
+
+    #[cold]
+    fn share_ring_slow(&self, index: usize) {
+        // ORD[CR1] release: SeqCst, before a look at the members' state.
+        // ORD relaxed: failure, there is nothing to share.
+        let shared = self.crowd.word.compare_exchange(attended(index), FREE, SeqCst, Relaxed);
+        // Killed by `runtime::scheduler::crowd::model::a_ring_that_is_shared_against_parking`.
+        #[cfg(not(volt_mutant = "shared_quietly"))]
+        if shared.is_ok() && self.slots[index].has_work() {
+            self.notify();
+        }
+    }
+
+    /// A window may be over.
+    #[cold]
+    fn judge_crowd(&self, now: u64, due: u64) {
+        // ORD relaxed: whoever moves it does the work, under the lock.
+        if self.crowd.due_ns.compare_exchange(due, now + WINDOW_NS, Relaxed, Relaxed).is_err() {
+            return;
+        }
+        let mut judge = self.crowd.judge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let read = judge.system.as_ref().and_then(System::read);
+        let Some((process_ns, idle_ns)) = read else {
+            // It does not say it any more.
+            // ORD relaxed: a hint.
+            self.crowd.due_ns.store(u64::MAX, Relaxed);
+            return self.crowd.set(false);
+        };
+        let parks = self.all_slots().map(|slot| slot.metrics.parks.get());
+        let sums =
+            Sums { now_ns: now, process_ns, idle_ns, parks: parks.fold(0, u64::wrapping_add) };
+        let window = sums.since(judge.before);
+        if window.now_ns < WINDOW_NS / 2 {
+            // Somebody else was here meanwhile.
+            return;
+        }
+        judge.before = sums;
+        let crowd = judge.decide(window, self.workers);
+        self.crowd.set(crowd);
+    }
+}
+
+impl Worker<'_> {
+    /// At the end of a tick or a sleep.
+    #[inline]
+    pub(super) fn look_for_crowd(&self, now: u64) {
+        if cfg!(volt_loom) {
+            return;
+        }
+        // ORD relaxed: a hint.
+        let due = self.shared.crowd.due_ns.load(Relaxed);
+        if now >= due {
+            self.shared.judge_crowd(now, due);
+        }
+    }
+
+    /// In a crowd: becomes the attended member, unless another one is that runs, or its polls are long.
+    #[inline]
+    pub(super) fn attend(&self) {
+        if self.shared.crowd.is_there() {
+            self.attend_in_crowd();
+        }
+    }
+
+    #[cold]
+    fn attend_in_crowd(&self) {
+        let crowd = &self.shared.crowd;
+        // ORD relaxed: a hint.
+        let word = crowd.word.load(Relaxed);
+        let me = attended(self.index);
+        if word == me && !self.has_little_work() {
+            return self.share_ring();
+        }
+        let is_free = match word {
+            OFF | CLOSED => false,
+            FREE => true,
+            other => other != me && self.shared.idle.is_parked(other - attended(0)),
+        };
+        // ORD relaxed: a hint.
+        let kind = self.slot.kind.load(Relaxed);
+        if is_free && !self.shy.get() && self.has_little_work() && self.shared.quick.knows(kind) {
+            // ORD relaxed: that it has the privilege is known to it; others act upon it only while
+            // there is a watcher.
+            let _ = crowd.word.compare_exchange(word, me, Relaxed, Relaxed);
+        }
+    }
+
+    /// True if its polls are known to be short, and what waits in its ring will not take long.
+    fn has_little_work(&self) -> bool {
+        let per_poll = self.pace.poll_ns();
+        per_poll > 0.0
+            && per_poll < QUICK_NS as f32
+            && self.slot.ring.len() as f32 * per_poll < ALONE_NS
+    }
+
+    #[inline]
+    pub(super) fn is_attended(&self) -> bool {
+        self.shared.crowd.attends(self.index)
+    }
+
+    /// True if others should be told of what is in its queues: in a crowd the attended member keeps
+    /// what there is in its ring, unless that is too much, or nobody watches.
+    #[inline]
+    pub(super) fn tells_others(&self) -> bool {
+        if !self.is_attended() {
+            return true;
+        }
+        let keeps = self.slot.batch.is_empty()
+            && self.has_little_work()
+            && self.shared.idle.load().has_watcher();
+        if !keeps {
+            self.share_ring();
+        }
+        !keeps
+    }
+
+    /// It is attended no longer, if it was.
+    #[inline]
+    pub(super) fn share_ring(&self) {
+        self.shared.share_ring_of(self.index);
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

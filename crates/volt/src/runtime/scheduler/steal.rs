@@ -1,0 +1,96 @@
+//! Looking for work in other members' queues.
+//!
+//! The protocol, and why a searcher's end loses no wake-up, is in `idle.rs`; which rings are left to
+//! their members, in `crowd.rs`.
+
+use std::ptr::NonNull;
+
+use volt_sync::internal::primitive::spin;
+
+use super::worker::Worker;
+use crate::task::Header;
+
+/// How often a searcher looks before it parks, if others run who may have something for it.
+const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
+
+impl Worker<'_> {
+    /// Looks at the other members' queues.
+    pub(super) fn search(&self) -> Option<NonNull<Header>> {
+        if !self.searching.get() {
+            if !self.shared.idle.start_search() {
+                return None;
+            }
+            self.searching.set(true);
+        }
+        for attempt in 0..SEARCHES {
+            if let Some(task) = self.steal().or_else(|| self.fetch()) {
+                return Some(task);
+            }
+            if self.root_woken() || !self.shared.idle.load().others_run() {
+                return None;
+            }
+            spin(attempt);
+        }
+        self.steal_from_a_look()
+    }
+
+    /// Takes half of another member's tasks.
+    pub(super) fn steal(&self) -> Option<NonNull<Header>> {
+        let slots = self.shared.used_slots();
+        let start = self.next_random() as usize % slots.len();
+        for offset in 0..slots.len() {
+            let victim = (start + offset) % slots.len();
+            if victim == self.index {
+                continue;
+            }
+            let slot = &*slots[victim];
+            let of_ring = if self.shared.is_left_alone(victim) {
+                None
+            } else {
+                // SAFETY: this member owns its ring, which is not the victim's.
+                unsafe { slot.ring.steal_into(&self.slot.ring) }
+            };
+            let stolen = of_ring
+                // SAFETY: this member owns its ring, which is not the victim's.
+                .or_else(|| unsafe { slot.batch.steal_into(&self.slot.ring) });
+            if let Some((task, count)) = stolen {
+                self.slot.metrics.steals.add(1);
+                self.slot.metrics.stolen.add(count as u64);
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// xorshift64*.
+    fn next_random(&self) -> u64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
+    }
+
+    /// Something was found: the last searcher makes sure that somebody looks for the rest.
+    #[inline]
+    pub(super) fn end_search(&self) {
+        if self.searching.replace(false) && self.shared.idle.end_search() {
+            self.pass_on();
+        }
+    }
+
+    /// Wakes another member if there is work left, or something to watch and nobody who does.
+    fn pass_on(&self) {
+        let summary = self.shared.idle.load();
+        if summary.parked() == 0 {
+            return;
+        }
+        let unwatched = !summary.has_watcher()
+            && (!summary.driver_taken()
+                || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()));
+        if unwatched || self.shared.has_work() {
+            self.shared.notify();
+        }
+    }
+}
