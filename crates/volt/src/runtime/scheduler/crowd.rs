@@ -29,16 +29,17 @@
 //!    that, as for any other work; who parks without a watcher sees the ring as work; and a watcher that
 //!    would go to sleep for good looks at the ring first.
 //! 2. The watcher looks as long as there is work in that ring, and at least every 4 ms while
-//!    somebody is attended; a member whose poll count stood still loses the privilege (`stall.rs`).
+//!    somebody is attended; a member whose poll count stood still since its last look, or whose polls took more than
+//!    [`QUICK_NS`] on average over 8 ms, loses the privilege (`stall.rs`). So does one when the crowd is over.
 //! 3. A member gives up the privilege ([`Worker::share_ring`]) before it polls anything that is not of a
 //!    quick kind, after a long tick, after a blocking join, before `block_in_place`, and when a guest leaves.
 //!    A shutdown takes it for good.
-//! 4. Only tasks of the ring are left alone. A batch of the injector is for all, as the LIFO slot is
-//!    for the watcher.
+//! 4. Only tasks of the ring are left alone. A batch of the injector is for all, but for what did not fit and went to
+//!    the ring; the LIFO slot is for the watcher.
 //!
 //! | Edge  | Release side         | Acquire side            | Carries | Model |
 //! |-------|----------------------|-------------------------|---------|-------|
-//! | [CR1] | `Shared::share_ring_slow` | `Shared::is_left_alone` | that the ring is for all; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
+//! | [CR1] | `Shared::share_ring_slow`, `Crowd::set` | `Shared::is_left_alone`, `Shared::is_kept` | that the ring is for all; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
 //!
 //! Progress: a push that wakes nobody has seen a watcher (1). While there is one, it looks (2), and
 //! the ring either empties or is shared; when there is none, the ring is work like any other.
@@ -187,14 +188,16 @@ impl Crowd {
         self.is_possible() && self.word.load(Relaxed) == attended(index)
     }
 
-    /// The judge has decided.
-    fn set(&self, crowd: bool) {
-        // ORD relaxed: a hint, which no member acts upon without a watcher.
-        let _ = self.word.fetch_update(Relaxed, Relaxed, |word| match (crowd, word) {
+    /// The judge has decided. Returns the member that was attended, and is no longer.
+    fn set(&self, crowd: bool) -> Option<usize> {
+        // ORD[CR1] release: SeqCst, before a look at the members' state.
+        // ORD relaxed: failure, nothing has changed.
+        let before = self.word.fetch_update(SeqCst, Relaxed, |word| match (crowd, word) {
             (true, OFF) => Some(FREE),
             (false, OFF | CLOSED) | (true, _) => None,
             (false, _) => Some(OFF),
         });
+        before.ok()?.checked_sub(attended(0))
     }
 
     /// The runtime shuts down: nobody is left alone any more.
@@ -238,7 +241,10 @@ impl Shared {
 
     /// True if member `index` is attended and has work, which nobody may have been told of.
     pub(super) fn is_kept(&self, index: usize) -> bool {
-        self.crowd.attends(index) && self.slots[index].has_work()
+        // ORD[CR1] acquire: SeqCst, after the members' state was changed.
+        self.crowd.is_possible()
+            && self.crowd.word.load(SeqCst) == attended(index)
+            && self.slots[index].has_work()
     }
 
     /// True if there is something that whoever pushed it may have left to the watcher.
@@ -285,7 +291,7 @@ impl Shared {
             // It does not say it any more.
             // ORD relaxed: a hint.
             self.crowd.due_ns.store(u64::MAX, Relaxed);
-            return self.crowd.set(false);
+            return self.set_crowd(false);
         };
         let parks = self.all_slots().map(|slot| slot.metrics.parks.get());
         let sums =
@@ -297,7 +303,19 @@ impl Shared {
         }
         judge.before = sums;
         let crowd = judge.decide(window, self.workers);
-        self.crowd.set(crowd);
+        self.set_crowd(crowd);
+    }
+
+    /// The crowd begins, or goes on, or is over: then what is in its member's ring is for all.
+    fn set_crowd(&self, crowd: bool) {
+        let Some(index) = self.crowd.set(crowd) else { return };
+        // Killed by `runtime::scheduler::crowd::model::a_crowd_that_ends_against_parking`.
+        #[cfg(not(volt_mutant = "ended_quietly"))]
+        if self.slots[index].has_work() {
+            self.notify();
+        }
+        #[cfg(volt_mutant = "ended_quietly")]
+        let _ = index;
     }
 }
 
@@ -332,6 +350,7 @@ impl Worker<'_> {
         if word == me && !self.has_little_work() {
             return self.share_ring();
         }
+        // (Of a fresh member, whose kind no table knows, the pace is not known either.)
         let is_free = match word {
             OFF | CLOSED => false,
             FREE => true,
@@ -342,7 +361,9 @@ impl Worker<'_> {
         if is_free && !self.shy.get() && self.has_little_work() && self.shared.quick.knows(kind) {
             // ORD relaxed: that it has the privilege is known to it; others act upon it only while
             // there is a watcher.
-            let _ = crowd.word.compare_exchange(word, me, Relaxed, Relaxed);
+            if crowd.word.compare_exchange(word, me, Relaxed, Relaxed).is_ok() {
+                self.wake_drowsy_watcher();
+            }
         }
     }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::AtomicU64;
 
-use super::quick;
+use super::quick::{self, QUICK_NS};
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -47,6 +47,9 @@ const LAST_LOOK: Duration = Duration::from_millis(4);
 /// The same while the others do nothing that could take long.
 const CALM_LOOK: Duration = Duration::from_millis(32);
 
+/// The time over which the pace of a member is judged.
+const SPAN_NS: u64 = 8_000_000;
+
 /// What watchers remember of a member. Hints only: watchers may change at any time.
 #[derive(Debug)]
 pub(crate) struct Watched {
@@ -54,6 +57,9 @@ pub(crate) struct Watched {
     since_ns: AtomicU64,
     /// The poll count of the last slow poll that was counted.
     reported: AtomicU64,
+    /// What it had done at the last look that judged its pace, and when that was.
+    span_polls: AtomicU64,
+    span_ns: AtomicU64,
 }
 
 impl Watched {
@@ -62,6 +68,8 @@ impl Watched {
             polls: AtomicU64::new(0),
             since_ns: AtomicU64::new(0),
             reported: AtomicU64::new(u64::MAX),
+            span_polls: AtomicU64::new(0),
+            span_ns: AtomicU64::new(0),
         }
     }
 
@@ -85,6 +93,22 @@ impl Watched {
         }
         // ORD relaxed: as above.
         now.saturating_sub(self.since_ns.load(Relaxed))
+    }
+
+    /// True, once for each [`SPAN_NS`], if its polls took longer than quick ones do on average. (In less time it
+    /// may just have had no processor.)
+    fn is_slow(&self, polls: u64, now: u64) -> bool {
+        // ORD relaxed: as in `look`.
+        let since = self.span_ns.load(Relaxed);
+        let took = now.saturating_sub(since);
+        if took < SPAN_NS {
+            return false;
+        }
+        // ORD relaxed: as in `look`.
+        let done = polls.wrapping_sub(self.span_polls.swap(polls, Relaxed));
+        // ORD relaxed: as in `look`.
+        self.span_ns.store(now, Relaxed);
+        since != 0 && done.saturating_mul(QUICK_NS) < took
     }
 
     /// True once for each slow poll.
@@ -165,13 +189,15 @@ impl Worker<'_> {
                 continue;
             }
             at_work = true;
-            let stood_still = slot.watched.look(polls, now);
+            let stalled = slot.watched.look(polls, now) >= STALL_NS;
             let waiting = !slot.lifo.is_empty();
             busy |= waiting || shared.is_kept(index);
-            if stood_still < STALL_NS {
+            if slot.watched.is_slow(polls, now) || stalled {
+                shared.share_ring_of(index);
+            }
+            if !stalled {
                 continue;
             }
-            shared.share_ring_of(index);
             if slot.watched.is_news(polls) {
                 shared.slow_polls.add_shared(1);
                 shared.quick.forget(kind);
@@ -206,6 +232,12 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn rouse_watcher(&self) {
         self.share_ring();
+        self.wake_drowsy_watcher();
+    }
+
+    /// A watcher that sleeps for long should look again soon.
+    #[inline]
+    pub(super) fn wake_drowsy_watcher(&self) {
         // ORD relaxed: a hint.
         if self.shared.drowsy.load(Relaxed) {
             self.rouse_drowsy_watcher();

@@ -58,13 +58,12 @@ fn held_up() {
     });
 }
 
-/// The ring is shared while the other member parks, and watches: it is woken, or sees the ring.
-#[test]
-fn a_ring_that_is_shared_against_parking() {
+/// The ring becomes one for all while the other member parks, and watches: it is woken, or sees the ring.
+fn against_parking(share: fn(&Worker<'_>)) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
-    model.check(|| {
-        with_scheduler(|shared, alone| {
+    model.check(move || {
+        with_scheduler(move |shared, alone| {
             // So that its spawn wakes nobody.
             let task = shared.spawn(async { 1 });
             let queued = shared.injector.pop_batch(1).pop().unwrap();
@@ -77,11 +76,21 @@ fn a_ring_that_is_shared_against_parking() {
                 context::with_worker(&parks, || parks.run_thread());
             });
             alone.push(queued);
-            alone.share_ring();
+            share(alone);
             assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
             stop(shared, alone, other);
         });
     });
+}
+
+#[test]
+fn a_ring_that_is_shared_against_parking() {
+    against_parking(|alone| alone.share_ring());
+}
+
+#[test]
+fn a_crowd_that_ends_against_parking() {
+    against_parking(|alone| alone.shared.set_crowd(false));
 }
 
 /// A push relies on the watcher, which goes to sleep for good: it watches on, or somebody searches. (A

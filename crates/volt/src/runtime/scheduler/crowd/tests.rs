@@ -135,7 +135,7 @@ fn with_members(test: impl FnOnce(&Arc<Shared>, [&Worker<'_>; 3])) {
         worker.slot.kind.store(QUICK, Relaxed);
         worker.pace.set_poll_ns(1_000.0);
     }
-    shared.crowd.set(true);
+    shared.set_crowd(true);
     members[0].attend();
     test(&shared, members.each_ref());
     shared.begin_shutdown();
@@ -254,7 +254,7 @@ fn who_is_not_known_to_be_quick_is_not_attended() {
         assert!(attends(member));
         let _ = shared.idle.park(member.index, false, true);
         assert!(attends(other), "the first one sleeps");
-        shared.crowd.set(false);
+        shared.set_crowd(false);
         assert_eq!(word(shared), OFF);
         assert!(!attends(other));
     });
@@ -326,6 +326,95 @@ fn looks_do_not_become_rare_in_a_crowd() {
     });
 }
 
+/// The end of a crowd while a shy guest watches, who takes no work itself: somebody else is told.
+#[test]
+fn the_end_of_a_crowd_shares_the_ring() {
+    with_members(|shared, [alone, other, guest]| {
+        guest.shy.set(true);
+        assert!(shared.idle.park(guest.index, false, false).watcher);
+        let _ = shared.idle.park(other.index, false, false);
+        let _tasks = fork(alone);
+        assert_eq!(alone.slot.ring.len(), 1);
+        assert_eq!(shared.idle.load().parked(), 2, "nobody was woken");
+        shared.set_crowd(false);
+        assert_eq!(shared.idle.load().parked(), 1, "somebody was");
+    });
+}
+
+#[test]
+fn a_crowd_wakes_a_watcher_that_sleeps_for_long() {
+    with_members(|shared, [alone, _, watcher]| {
+        alone.share_ring();
+        assert!(shared.idle.park(watcher.index, false, false).watcher);
+        shared.drowsy.store(true, Relaxed);
+        alone.attend();
+        assert!(alone.is_attended());
+        assert!(!shared.idle.is_parked(watcher.index), "it was woken");
+    });
+}
+
+/// Its polls never stand still for long, but they are long.
+#[test]
+fn whose_polls_become_long_is_attended_no_longer() {
+    with_members(|shared, [alone, _, watcher]| {
+        assert!(shared.idle.park(watcher.index, false, false).watcher);
+        let mut watch = Watch::new(0);
+        let mut look = |polls: usize| {
+            (0..polls).for_each(|_| alone.count_poll());
+            assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
+            alone.is_attended()
+        };
+        assert!(look(1), "the first look has nothing to compare with");
+        std::thread::sleep(Duration::from_millis(9));
+        assert!(look(1_000_000));
+        assert!(look(1), "not for long enough");
+        std::thread::sleep(Duration::from_millis(9));
+        assert!(!look(10));
+    });
+}
+
+/// A fan-out of a kind that was quick, and computes now: another member helps.
+#[test]
+fn tasks_that_become_long_do_not_stay_on_one_member() {
+    let mut waits: Vec<_> = (0..5).map(|_| until_another_helps()).collect();
+    waits.sort();
+    assert!(waits[2] < Duration::from_millis(30), "{waits:?}");
+}
+
+fn until_another_helps() -> Duration {
+    let runtime = crowded();
+    let (tell, told) = mpsc::channel();
+    let task = runtime.spawn(async move {
+        until_alone().await;
+        let start = crate::time::Instant::now();
+        let here = std::thread::current().id();
+        let tasks: Vec<_> = (0..100)
+            .map(|_| {
+                let tell = tell.clone();
+                crate::spawn(become_long(Some((here, start, tell))))
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    let waited = told.recv_timeout(Duration::from_secs(10)).expect("nobody helps");
+    task.join().unwrap();
+    waited
+}
+
+type Elsewhere = (std::thread::ThreadId, crate::time::Instant, mpsc::Sender<Duration>);
+
+/// Tells when it runs on another thread, and takes long; or is quick.
+async fn become_long(long: Option<Elsewhere>) {
+    if let Some((here, start, tell)) = long {
+        if std::thread::current().id() != here {
+            let _ = tell.send(start.elapsed());
+        }
+        std::thread::sleep(Duration::from_micros(2_500));
+    }
+}
+
 #[test]
 fn who_stands_still_is_attended_no_longer() {
     with_members(|shared, [alone, other, watcher]| {
@@ -352,7 +441,7 @@ fn nobody_is_attended_after_a_shutdown() {
         assert!(!shared.has_work());
         shared.begin_shutdown();
         assert!(shared.has_work());
-        shared.crowd.set(true);
+        shared.set_crowd(true);
         alone.attend();
         assert_eq!(word(shared), CLOSED);
     });
@@ -365,7 +454,7 @@ fn crowded() -> Runtime {
     // ORD relaxed: a worker that judges meanwhile finds no crowd: set again below.
     shared.crowd.due_ns.store(u64::MAX, Relaxed);
     drop(shared.crowd.judge.lock().unwrap().system.take());
-    shared.crowd.set(true);
+    shared.set_crowd(true);
     runtime
 }
 
@@ -392,7 +481,7 @@ fn warm_up(runtime: &Runtime) {
         }
     });
     // A worker may have been about to judge when the runtime was made.
-    runtime.handle().shared.crowd.set(true);
+    runtime.handle().shared.set_crowd(true);
 }
 
 /// A published defect of an earlier design: a ring was left to its member also while nobody watched.
@@ -409,12 +498,33 @@ fn tasks_from_outside_do_not_wait_for_one_that_blocks() {
     }
 }
 
+/// Until the member that runs this keeps its ring to itself.
+async fn until_alone() {
+    crate::task::yield_now().await;
+    for _ in 0..5_000 {
+        let tasks: Vec<_> = (0..64).map(|_| crate::spawn(become_long(None))).collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let is_alone = context::current_worker(|worker| {
+            let worker = worker.expect("a member");
+            worker.is_attended()
+                && worker.has_little_work()
+                && worker.shared.idle.load().has_watcher()
+        });
+        if is_alone {
+            return;
+        }
+    }
+    panic!("it is never alone");
+}
+
 #[test]
 fn what_a_task_has_spawned_does_not_wait_for_it() {
     let runtime = crowded();
-    warm_up(&runtime);
     for _ in 0..20 {
         let task = runtime.spawn(async {
+            until_alone().await;
             let (done, told) = mpsc::channel();
             let _tasks = [0; 3].map(|_| crate::spawn(tell(0, done.clone(), None)));
             for _ in 0..3 {
