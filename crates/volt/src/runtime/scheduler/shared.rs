@@ -391,10 +391,15 @@ impl Shared {
 
     /// True if a searcher would find something.
     pub(super) fn has_work(&self) -> bool {
+        !self.injector.is_empty() || self.rings_have_work()
+    }
+
+    /// The same, but for the injector.
+    pub(super) fn rings_have_work(&self) -> bool {
         let has_work = |(index, slot): (usize, &CachePadded<Slot>)| {
             !slot.batch.is_empty() || !slot.ring.is_empty() && !self.is_left_alone(index)
         };
-        !self.injector.is_empty() || self.used_slots().iter().enumerate().any(has_work)
+        self.used_slots().iter().enumerate().any(has_work)
     }
 
     /// The place where worker `index` sleeps. It is the scheduler's, and outlives its threads.

@@ -300,6 +300,7 @@ impl Worker<'_> {
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);
+        let stops = matches!(look, Look::Quiet);
         if !roles.driver && !left_to_others && self.shared.idle.take_driver(self.index) {
             roles.driver = true;
             self.roles.set(roles);
@@ -323,7 +324,14 @@ impl Worker<'_> {
                 self.roles.set(roles);
             }
         }
-        if !self.shy.get() && self.shared.has_work() {
+        if self.shy.get() {
+            // It has others take what is not for it; from those that stand still it did so already.
+            // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
+            #[cfg(not(volt_mutant = "shy_quiet"))]
+            if stops && self.shared.rings_have_work() {
+                self.shared.notify();
+            }
+        } else if self.shared.has_work() {
             if let Some(index) = self.shared.idle.notify_preferring(self.index) {
                 self.shared.unpark(index);
             }

@@ -14,7 +14,7 @@ use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Worker};
 use crate::time::Clock;
 
-use super::attended;
+use super::{OFF, attended};
 
 const QUICK: usize = 32;
 
@@ -94,12 +94,14 @@ fn a_crowd_that_ends_against_parking() {
 }
 
 /// A push relies on the watcher, which goes to sleep for good: it watches on, or somebody searches. (A
-/// shy guest watches as well, and takes no work itself.)
+/// shy guest watches as well, and takes no work itself. Without a crowd a push relies on it, too, if what
+/// waits will be done soon.)
 #[test]
 fn a_push_against_a_watcher_that_stops() {
-    for shy in [false, true] {
+    for (shy, word) in [(false, attended(0)), (true, attended(0)), (true, OFF)] {
         loom::model(move || {
             with_scheduler(|shared, alone| {
+                shared.crowd.word.store(word, Relaxed);
                 // So that its spawn wakes nobody.
                 let task = shared.spawn(async { 1 });
                 let queued = shared.injector.pop_batch(1).pop().unwrap();

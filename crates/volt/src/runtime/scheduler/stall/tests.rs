@@ -1,10 +1,13 @@
 //! How often the watcher looks, and who wakes it.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
 
 use super::{CALM_LOOK, FIRST_LOOK, LAST_LOOK, Look, Watch};
+use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
@@ -192,6 +195,74 @@ fn who_has_left_is_not_stalled() {
         get_up(&shared.idle, second);
         let _ = shared.detach_guest(second);
     });
+}
+
+/// A guest that takes no tasks itself watches beside a member that does not come back to its ring, of
+/// which nobody was told.
+#[test]
+fn a_shy_watcher_has_others_take_the_ring_of_who_stands_still() {
+    with_members(|shared, members| {
+        let [watcher, stalled, _] = members;
+        get_up(&shared.idle, 1);
+        watcher.shy.set(true);
+        watcher.roles.set(Roles { driver: false, watcher: true });
+        watcher.stage.set(Stage::Asleep);
+        stalled.slot.kind.store(QUICK, Relaxed);
+        stalled.count_poll();
+        let task = shared.spawn(async {});
+        stalled.push(shared.injector.pop_batch(1).pop().unwrap());
+        if !shared.idle.is_parked(2) {
+            // The spawn has woken it.
+            shared.idle.end_search();
+            let _ = shared.idle.park(2, false, false);
+        }
+        for _ in 0..10 {
+            std::thread::sleep(2 * FIRST_LOOK);
+            watcher.woke(0, watcher.roles.get());
+        }
+        assert!(!shared.idle.is_parked(2), "nobody was told");
+        drop(task);
+    });
+}
+
+/// Waits for a message in a poll.
+async fn block(told: crate::sync::oneshot::Receiver<()>, from: mpsc::Receiver<()>) -> bool {
+    told.await.is_ok() && from.recv_timeout(Duration::from_secs(5)).is_ok()
+}
+
+/// Has the other one block, and sends it that message in its next poll. False if it did not come to
+/// that: a thread in `block_on` should watch, and the other worker sleep.
+async fn answer(tell: crate::sync::oneshot::Sender<()>, to: mpsc::Sender<()>) -> bool {
+    for _ in 0..200_000 {
+        crate::task::yield_now().await;
+        let summary = context::current_worker(|worker| worker.unwrap().shared.idle.load());
+        if summary.is_watcher(2) && summary.parked() == 2 {
+            tell.send(()).unwrap();
+            crate::task::yield_now().await;
+            let _ = to.send(());
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn who_blocks_does_not_hold_up_its_ring_while_a_shy_guest_watches() {
+    let mut shown = 0;
+    for _ in 0..20 {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let (tell, told) = crate::sync::oneshot::channel();
+        let (to, from) = mpsc::channel();
+        let (blocks, answers) = runtime.block_on(async {
+            let (first, second) = (crate::spawn(block(told, from)), crate::spawn(answer(tell, to)));
+            (first.await, second.await.unwrap())
+        });
+        if answers {
+            assert!(blocks.unwrap(), "nobody has run the other one");
+            shown += 1;
+        }
+    }
+    assert_ne!(shown, 0);
 }
 
 /// Nothing is known of the first poll of a future in `block_on`, which may be long.
