@@ -103,6 +103,27 @@ fn a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other() {
     assert!(miss(update(SeqCst, SeqCst), update(SeqCst, Acquire)), "weak second look");
 }
 
+/// Edge CR1: who becomes the attended member of a crowd says so (an exchange), pushes to its ring, and
+/// loads the summary: is there a watcher? The watcher retires, then loads who is attended
+/// (`Shared::relies_on_a_watcher`).
+#[test]
+fn who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other() {
+    let misses = |attend| {
+        let mut program = Litmus::new();
+        let [word, ring, summary] = program.locations();
+        let mut member = program.thread();
+        member.add(word, 1, attend);
+        member.store(ring, 1, SeqCst);
+        let retired = member.load(summary, SeqCst);
+        let mut watcher = program.thread();
+        watcher.add(summary, 1, SeqCst);
+        let attended = watcher.load(word, SeqCst);
+        program.allows(|seen| seen[retired] == 0 && seen[attended] == 0)
+    };
+    assert!(!misses(SeqCst));
+    assert!(misses(Relaxed), "what comes after it in its own thread does not order it");
+}
+
 /// Edges TW1 and TW2: the registrar lowers `next` and looks at `sleeping_until`; the waiter stores
 /// that and looks at `next`; both relaxed, with a fence in between (`Shard::announce`,
 /// `Timers::prepare_wait`).

@@ -39,7 +39,7 @@
 //!
 //! | Edge  | Release side         | Acquire side            | Carries | Model |
 //! |-------|----------------------|-------------------------|---------|-------|
-//! | [CR1] | `Shared::share_ring_slow`, `Crowd::set` | `Shared::is_left_alone`, `Shared::is_kept` | that the ring is for all; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` of volt-models has its shape |
+//! | [CR1] | `Shared::share_ring_slow`, `Crowd::set`, `Worker::attend_in_crowd` | `Shared::is_left_alone`, `Shared::is_kept` | whose ring is for all, and whose is not; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken; a watcher that goes to sleep for good sees it, or the push sees no watcher | none: under loom the fences of [ID1] stand between. Litmus tests of volt-models: `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` has its shape; `order_parking::who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other` |
 //!
 //! Progress: a push that wakes nobody has seen a watcher (1). While there is one, it looks (2), and
 //! the ring either empties or is shared; when there is none, the ring is work like any other.
@@ -359,9 +359,9 @@ impl Worker<'_> {
         // ORD relaxed: a hint.
         let kind = self.slot.kind.load(Relaxed);
         if is_free && !self.shy.get() && self.has_little_work() && self.shared.quick.knows(kind) {
-            // ORD relaxed: that it has the privilege is known to it; others act upon it only while
-            // there is a watcher.
-            if crowd.word.compare_exchange(word, me, Relaxed, Relaxed).is_ok() {
+            // ORD[CR1] release: SeqCst, before a push relies on the watcher: one that retires sees it.
+            // ORD relaxed: failure, somebody else was first.
+            if crowd.word.compare_exchange(word, me, SeqCst, Relaxed).is_ok() {
                 self.wake_drowsy_watcher();
             }
         }
