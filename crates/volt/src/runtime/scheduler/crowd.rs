@@ -24,7 +24,7 @@
 //! Any of them but CLOSED becomes OFF by the judge.
 //!
 //! Invariants:
-//! 1. A ring is left to its member only while there is a watcher, and the member runs
+//! 1. A ring is left to its member only while somebody else is the watcher, and the member runs
 //!    ([`Shared::is_left_alone`]). So everybody who stops to be the watcher looks at the rings after
 //!    that, as for any other work; who parks without a watcher sees the ring as work; and a watcher that
 //!    would go to sleep for good looks at the ring first.
@@ -34,8 +34,8 @@
 //! 3. A member gives up the privilege ([`Worker::share_ring`]) before it polls anything that is not of a
 //!    quick kind, after a long tick, after a blocking join, before `block_in_place`, and when a guest leaves.
 //!    A shutdown takes it for good.
-//! 4. Only tasks of the ring are left alone. A batch of the injector is for all, but for what did not fit and went to
-//!    the ring; the LIFO slot is for the watcher.
+//! 4. Only tasks of the ring are left alone. What is in the injector is for all, also what the ring had no room
+//!    for, and a batch of it, but for what did not fit and went to the ring; the LIFO slot is for the watcher.
 //!
 //! | Edge  | Release side         | Acquire side            | Carries | Model |
 //! |-------|----------------------|-------------------------|---------|-------|
@@ -233,7 +233,7 @@ impl Shared {
         }
         // Killed by `runtime::scheduler::crowd::model::held_up`.
         #[cfg(not(volt_mutant = "unwatched"))]
-        if !self.idle.load().has_watcher() {
+        if !self.idle.load().is_watched(index) {
             return false;
         }
         !self.idle.is_parked(index)
@@ -381,13 +381,14 @@ impl Worker<'_> {
     }
 
     /// True if others should be told of what is in its queues: in a crowd the attended member keeps
-    /// what there is in its ring, unless that is too much, or nobody watches.
+    /// what there is in its ring, unless that is too much, or nobody watches, or there is more elsewhere.
     #[inline]
     pub(super) fn tells_others(&self) -> bool {
         if !self.is_attended() {
             return true;
         }
         let keeps = self.slot.batch.is_empty()
+            && self.shared.injector.is_empty()
             && self.has_little_work()
             && self.shared.idle.load().has_watcher();
         if !keeps {

@@ -123,6 +123,11 @@ impl Summary {
     pub(crate) const fn has_watcher(self) -> bool {
         WATCHER.get(self.0) != 0
     }
+    /// True if somebody else than `index` is the watcher. (One that was woken is it for some time yet.)
+    #[inline]
+    pub(crate) const fn is_watched(self, index: usize) -> bool {
+        self.has_watcher() && !self.is_watcher(index)
+    }
     #[inline]
     pub(crate) const fn is_watcher(self, index: usize) -> bool {
         WATCHER.get(self.0) == index + 1

@@ -339,7 +339,7 @@ impl Worker<'_> {
     }
 
     /// Somebody has cleared this member's parked bit: it is a searcher now.
-    fn claimed(&self) {
+    pub(super) fn claimed(&self) {
         if self.roles.replace(Roles::default()) != Roles::default() {
             self.shared.idle.drop_roles(self.index);
         }

@@ -505,11 +505,13 @@ impl<'r> Worker<'r> {
     /// True if this member will have run what waits in its ring before another one could wake up:
     /// the newest is of a quick kind, so is the one that runs, and the last polls took little time.
     /// If that turns out to be wrong, the watcher finds the ring at its next look. In a crowd more may
-    /// wait, since another one would wake up to wait for a processor.
+    /// wait, since another one would wake up to wait for a processor; but not in the injector, where it may
+    /// have no end.
     #[cold]
     fn is_soon_done(&self, newest: usize, running: usize) -> bool {
         let per_poll = self.pace.poll_ns();
-        let limit = if self.is_attended() { ALONE_NS } else { WAKE_NS };
+        let keeps = self.is_attended() && self.shared.injector.is_empty();
+        let limit = if keeps { ALONE_NS } else { WAKE_NS };
         per_poll > 0.0
             && self.slot.ring.len() as f32 * per_poll < limit
             && self.shared.quick.knows(newest)

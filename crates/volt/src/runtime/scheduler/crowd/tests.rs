@@ -214,6 +214,41 @@ fn more_work_than_for_two_milliseconds_is_shared() {
     });
 }
 
+/// What does not fit into the ring is in the injector, for all: they are told, however short it is.
+#[test]
+fn what_does_not_fit_into_the_ring_is_shared() {
+    with_members(|shared, [alone, _, watcher]| {
+        assert!(shared.idle.park(watcher.index, false, false).watcher);
+        let mut tasks = Vec::new();
+        while shared.injector.is_empty() {
+            assert!(shared.idle.is_parked(watcher.index), "too early");
+            tasks.push(fork(alone));
+        }
+        assert!(!shared.idle.is_parked(watcher.index), "nobody was told");
+        watcher.claimed();
+        watcher.end_search();
+        let _ = shared.idle.park(watcher.index, false, false);
+        alone.attend();
+        assert!(alone.is_attended() && alone.tells_others());
+        assert!(!alone.is_attended());
+    });
+}
+
+/// Who watches is woken, and has something in its ring already, as from the driver.
+#[test]
+fn nobody_is_left_alone_because_it_watches_itself() {
+    with_members(|shared, [alone, ..]| {
+        assert!(shared.idle.park(alone.index, false, false).watcher);
+        let _task = shared.spawn(async {});
+        assert!(!shared.idle.is_parked(alone.index));
+        alone.push(shared.injector.pop_batch(1).pop().unwrap());
+        assert!(alone.is_attended() && shared.idle.load().has_watcher());
+        assert!(shared.has_work(), "nobody looks after it");
+        alone.claimed();
+        alone.end_search();
+    });
+}
+
 /// Also one whose ring became long while a searcher was up, so that no push woke anybody.
 #[test]
 fn a_tick_shares_a_ring_that_is_long() {
