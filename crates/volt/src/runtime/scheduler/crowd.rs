@@ -39,7 +39,7 @@
 //!
 //! | Edge  | Release side         | Acquire side            | Carries | Model |
 //! |-------|----------------------|-------------------------|---------|-------|
-//! | [CR1] | `Shared::share_ring_slow`, `Crowd::set`, `Worker::attend_in_crowd` | `Shared::is_left_alone`, `Shared::is_kept` | whose ring is for all, and whose is not; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken; a watcher that goes to sleep for good sees it, or the push sees no watcher | none: under loom the fences of [ID1] stand between. Litmus tests of volt-models: `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` has its shape; `order_parking::who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other` |
+//! | [CR1] | `Crowd::release`, `Crowd::set`, `Worker::attend_in_crowd` | `Shared::is_left_alone`, `Shared::is_kept` | whose ring is for all, and whose is not; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken; a watcher that goes to sleep for good sees it, or the push sees no watcher | none: under loom the fences of [ID1] stand between. Litmus tests of volt-models: `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` has its shape; `order_parking::who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other` |
 //!
 //! Progress: a push that wakes nobody has seen a watcher (1). While there is one, it looks (2), and
 //! the ring either empties or is shared; when there is none, the ring is work like any other.
@@ -200,6 +200,13 @@ impl Crowd {
         before.ok()?.checked_sub(attended(0))
     }
 
+    /// Member `index` is attended no longer. True if it was.
+    fn release(&self, index: usize) -> bool {
+        // ORD[CR1] release: SeqCst, before a look at the members' state.
+        // ORD relaxed: failure, there is nothing to share.
+        self.word.compare_exchange(attended(index), FREE, SeqCst, Relaxed).is_ok()
+    }
+
     /// The runtime shuts down: nobody is left alone any more.
     pub(super) fn close(&self) {
         if !self.is_possible() {
@@ -268,14 +275,13 @@ impl Shared {
 
     #[cold]
     fn share_ring_slow(&self, index: usize) {
-        // ORD[CR1] release: SeqCst, before a look at the members' state.
-        // ORD relaxed: failure, there is nothing to share.
-        let shared = self.crowd.word.compare_exchange(attended(index), FREE, SeqCst, Relaxed);
         // Killed by `runtime::scheduler::crowd::model::a_ring_that_is_shared_against_parking`.
         #[cfg(not(volt_mutant = "shared_quietly"))]
-        if shared.is_ok() && self.slots[index].has_work() {
+        if self.crowd.release(index) && self.slots[index].has_work() {
             self.notify();
         }
+        #[cfg(volt_mutant = "shared_quietly")]
+        self.crowd.release(index);
     }
 
     /// A window may be over.
@@ -382,6 +388,8 @@ impl Worker<'_> {
 
     /// True if others should be told of what is in its queues: in a crowd the attended member keeps
     /// what there is in its ring, unless that is too much, or nobody watches, or there is more elsewhere.
+    /// Who is told to does so: the ring may have become one for all just now.
+    #[must_use]
     #[inline]
     pub(super) fn tells_others(&self) -> bool {
         if !self.is_attended() {
@@ -392,7 +400,7 @@ impl Worker<'_> {
             && self.has_little_work()
             && self.shared.idle.load().has_watcher();
         if !keeps {
-            self.share_ring();
+            self.release_ring();
         }
         !keeps
     }
@@ -401,6 +409,19 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn share_ring(&self) {
         self.shared.share_ring_of(self.index);
+    }
+
+    /// The same, by who tells others of the ring next.
+    #[inline]
+    pub(super) fn release_ring(&self) {
+        if self.is_attended() {
+            self.release_ring_slow();
+        }
+    }
+
+    #[cold]
+    fn release_ring_slow(&self) {
+        let _was_attended = self.shared.crowd.release(self.index);
     }
 }
 

@@ -223,7 +223,7 @@ impl<'r> Worker<'r> {
             self.shy.set(true);
             // SAFETY: the `Notified` is given away.
             unsafe { self.shared.injector.push(task.into_raw()) };
-            self.share_ring();
+            self.release_ring();
             self.end_search();
             self.shared.notify();
             return Step::Continue;
@@ -497,7 +497,7 @@ impl<'r> Worker<'r> {
         let summary = self.shared.idle.load();
         if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
         {
-            self.share_ring();
+            self.release_ring();
             self.shared.notify();
         }
     }

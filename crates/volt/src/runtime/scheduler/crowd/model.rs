@@ -88,6 +88,15 @@ fn a_ring_that_is_shared_against_parking() {
     against_parking(|alone| alone.share_ring());
 }
 
+/// As a push does it that tells others anyway.
+#[test]
+fn a_ring_that_a_push_shares_against_parking() {
+    against_parking(|alone| {
+        alone.release_ring();
+        alone.shared.notify();
+    });
+}
+
 #[test]
 fn a_crowd_that_ends_against_parking() {
     against_parking(|alone| alone.shared.set_crowd(false));
