@@ -55,7 +55,8 @@ const CALM_LOOK: Duration = Duration::from_millis(32);
 /// The time over which the pace of a member is judged.
 const SPAN_NS: u64 = 8_000_000;
 
-/// What watchers remember of a member. Hints only: watchers may change at any time.
+/// What watchers remember of a member, one after the other: who looks gives the role up only after that
+/// (`Idle`). Hints only: watchers may change at any time.
 #[derive(Debug)]
 pub(crate) struct Watched {
     polls: AtomicU64,
@@ -110,7 +111,9 @@ impl Watched {
             return false;
         }
         // ORD relaxed: as in `look`.
-        let done = polls.wrapping_sub(self.span_polls.swap(polls, Relaxed));
+        let done = polls.wrapping_sub(self.span_polls.load(Relaxed));
+        // ORD relaxed: as in `look`.
+        self.span_polls.store(polls, Relaxed);
         // ORD relaxed: as in `look`.
         self.span_ns.store(now, Relaxed);
         since != 0 && done.saturating_mul(QUICK_NS) < took
@@ -118,8 +121,13 @@ impl Watched {
 
     /// True once for each slow poll.
     fn is_news(&self, polls: u64) -> bool {
-        // ORD relaxed: a statistic.
-        self.reported.swap(polls, Relaxed) != polls
+        // ORD relaxed: as in `look`.
+        let is_news = self.reported.load(Relaxed) != polls;
+        if is_news {
+            // ORD relaxed: as in `look`.
+            self.reported.store(polls, Relaxed);
+        }
+        is_news
     }
 }
 
