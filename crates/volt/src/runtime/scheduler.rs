@@ -1,6 +1,8 @@
 //! The scheduler. `idle.rs` has its vocabulary and the protocol; `worker.rs` the loop; `shared.rs`
 //! the way of a task into it.
 
+#[cfg(all(test, not(volt_loom)))]
+mod by_hand;
 mod cancel;
 mod crowd;
 pub(crate) mod guest;

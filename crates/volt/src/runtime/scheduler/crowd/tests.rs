@@ -7,18 +7,15 @@ use std::time::Duration;
 use volt_sync::internal::primitive::Arc;
 
 use super::{CLOSED, FREE, Judge, OFF, PATIENCE, STALE, Sums, WINDOW_NS, attended, system};
-use crate::runtime::config::Config;
 use crate::runtime::context;
-use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::by_hand::{self, QUICK};
 use crate::runtime::scheduler::quick;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::stall::{Look, Watch};
 use crate::runtime::scheduler::worker::Worker;
 use crate::runtime::{Builder, Runtime};
 use crate::task::{JoinHandle, block_in_place};
-use crate::time::Clock;
 
-const QUICK: usize = 32;
 /// Two members beside a client.
 const CROWD: Sums =
     Sums { now_ns: WINDOW_NS, process_ns: WINDOW_NS, idle_ns: WINDOW_NS / 10, parks: 400 };
@@ -126,22 +123,15 @@ fn a_window_is_judged_once() {
 
 /// Members 0, which is attended, 1 and 2, all of which run.
 fn with_members(test: impl FnOnce(&Arc<Shared>, [&Worker<'_>; 3])) {
-    let (driver, handle) = Driver::new(3, Clock::real()).unwrap();
-    let shared = Shared::new(Config::default(), 3, driver, handle);
-    let parks = [0, 1, 2].map(|index| shared.park_of(index));
-    let members = [0, 1, 2].map(|index| Worker::new(&shared, index, &parks[index]));
-    shared.quick.learn(QUICK);
-    for worker in &members {
-        worker.slot.kind.store(QUICK, Relaxed);
-        worker.pace.set_poll_ns(1_000.0);
-    }
-    shared.set_crowd(true);
-    members[0].attend();
-    test(&shared, members.each_ref());
-    shared.begin_shutdown();
-    for worker in &members {
-        context::with_worker(worker, || worker.end());
-    }
+    by_hand::with_members(|shared, members| {
+        for worker in members {
+            worker.slot.kind.store(QUICK, Relaxed);
+            worker.pace.set_poll_ns(1_000.0);
+        }
+        shared.set_crowd(true);
+        members[0].attend();
+        test(shared, members);
+    });
 }
 
 fn word(shared: &Shared) -> usize {

@@ -11,6 +11,7 @@ use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::by_hand::{self, QUICK};
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::idle::{Idle, Roles, SelfUnpark};
 use crate::runtime::scheduler::park::Park;
@@ -18,23 +19,15 @@ use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::time::Clock;
 
-const QUICK: usize = 32;
 const SLOW: usize = 48;
 
 /// Members 0, the watcher, 1, which works from time to time, and 2, all of them parked.
 fn with_members(test: impl FnOnce(&Arc<Shared>, [&Worker<'_>; 3])) {
-    let (driver, handle) = Driver::new(3, Clock::real()).unwrap();
-    let shared = Shared::new(Config::default(), 3, driver, handle);
-    let parks = [0, 1, 2].map(|index| shared.park_of(index));
-    let members = [0, 1, 2].map(|index| Worker::new(&shared, index, &parks[index]));
-    shared.quick.learn(QUICK);
-    assert!(shared.idle.park(0, false, false).watcher);
-    let _ = (shared.idle.park(1, false, true), shared.idle.park(2, false, false));
-    test(&shared, members.each_ref());
-    shared.begin_shutdown();
-    for worker in &members {
-        context::with_worker(worker, || worker.end());
-    }
+    by_hand::with_members(|shared, members| {
+        assert!(shared.idle.park(0, false, false).watcher);
+        let _ = (shared.idle.park(1, false, true), shared.idle.park(2, false, false));
+        test(shared, members);
+    });
 }
 
 /// One poll of member 1, and a look of the watcher after it.
