@@ -45,7 +45,8 @@
 //! the ring either empties or is shared; when there is none, the ring is work like any other.
 //!
 //! Cost: one load for each tick and each sleep, of a word that is written every [`WINDOW_NS`]; then, by
-//! one member, two system calls.
+//! one member, a sum of the members' sleeps, and two system calls if these are so many that the next window may
+//! be one of a crowd, or this one is.
 //!
 //! Rejected: windows of 10 ms (they differ by a fifth among themselves); how long the members waited for
 //! processors (beside programs that compute, two members get two shares, and one gets one); to stay only
@@ -73,6 +74,8 @@ const WINDOW_NS: u64 = 30_000_000;
 const STALE: u64 = 4;
 /// Members that sleep once in so much time, each, sleep often.
 const OFTEN_NS: u64 = 300_000;
+/// While they sleep less than so many times less often, the system is not asked.
+const NEAR: u64 = 2;
 /// If all together sleep once in more than so much, they hardly do.
 const SELDOM_NS: u64 = 3_000_000;
 /// Windows in a row without sleeps, before the crowd is over.
@@ -131,19 +134,50 @@ impl Sums {
 struct Judge {
     system: Option<System>,
     before: Sums,
+    /// `before` has what the system says.
+    asked: bool,
     crowd: bool,
     /// Windows in a row with hardly a sleep.
     seldom: u32,
 }
 
 impl Judge {
+    /// A window may be over, at these sums, of which `ask` has those of the system: whether this is a
+    /// crowd, of so many `workers`. None if the system does not say it any more.
+    fn judge(
+        &mut self,
+        mut sums: Sums,
+        workers: usize,
+        ask: impl FnOnce() -> Option<(u64, u64)>,
+    ) -> Option<bool> {
+        let asks = self.depends_on_system(sums.since(self.before), workers);
+        if asks {
+            (sums.process_ns, sums.idle_ns) = ask()?;
+        }
+        let window = sums.since(self.before);
+        self.before = sums;
+        let asked_before = std::mem::replace(&mut self.asked, asks);
+        if asks && asked_before {
+            return Some(self.decide(window, workers));
+        }
+        (self.crowd, self.seldom) = (false, 0);
+        Some(false)
+    }
+
+    /// False if this window is no crowd, and the next one does not become one, whatever the system says:
+    /// a runtime that does little does not ask it.
+    fn depends_on_system(&self, window: Sums, workers: usize) -> bool {
+        let near = window.parks.saturating_mul(NEAR) >= often(window, workers);
+        window.now_ns < STALE * WINDOW_NS && (self.crowd || near)
+    }
+
     /// A window is over: whether this is a crowd, of so many `workers`.
     fn decide(&mut self, window: Sums, workers: usize) -> bool {
         let ns = window.now_ns;
         let gets = window.process_ns.saturating_mul(100) / ns.max(1);
         let idle = window.idle_ns.saturating_mul(100) / ns.max(1);
         let full = gets <= MOST && idle < IDLE && ns < STALE * WINDOW_NS;
-        let often = window.parks >= ns / OFTEN_NS * workers as u64;
+        let often = window.parks >= often(window, workers);
         self.seldom = if window.parks < ns / SELDOM_NS { self.seldom + 1 } else { 0 };
         self.crowd =
             full && if self.crowd { self.seldom < PATIENCE } else { often && gets >= LEAST };
@@ -152,6 +186,11 @@ impl Judge {
         }
         self.crowd
     }
+}
+
+/// How often so many members sleep in a window, if they sleep often.
+fn often(window: Sums, workers: usize) -> u64 {
+    window.now_ns / OFTEN_NS * workers as u64
 }
 
 impl Crowd {
@@ -292,24 +331,25 @@ impl Shared {
             return;
         }
         let mut judge = self.crowd.judge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let read = judge.system.as_ref().and_then(System::read);
-        let Some((process_ns, idle_ns)) = read else {
-            // It does not say it any more.
-            // ORD relaxed: a hint.
-            self.crowd.due_ns.store(u64::MAX, Relaxed);
-            return self.set_crowd(false);
-        };
         let parks = self.all_slots().map(|slot| slot.metrics.parks.get());
-        let sums =
-            Sums { now_ns: now, process_ns, idle_ns, parks: parks.fold(0, u64::wrapping_add) };
-        let window = sums.since(judge.before);
-        if window.now_ns < WINDOW_NS / 2 {
+        let parks = parks.fold(0, u64::wrapping_add);
+        let sums = Sums { now_ns: now, parks, ..Sums::default() };
+        if sums.since(judge.before).now_ns < WINDOW_NS / 2 {
             // Somebody else was here meanwhile.
             return;
         }
-        judge.before = sums;
-        let crowd = judge.decide(window, self.workers);
-        self.set_crowd(crowd);
+        let system = judge.system.take();
+        let crowd = system.and_then(|system| {
+            let crowd = judge.judge(sums, self.workers, || system.read())?;
+            judge.system = Some(system);
+            Some(crowd)
+        });
+        if crowd.is_none() {
+            // It does not say it any more.
+            // ORD relaxed: a hint.
+            self.crowd.due_ns.store(u64::MAX, Relaxed);
+        }
+        self.set_crowd(crowd.unwrap_or(false));
     }
 
     /// The crowd begins, or goes on, or is over: then what is in its member's ring is for all.

@@ -90,6 +90,34 @@ fn a_crowd_whose_member_hardly_sleeps_ends_after_some_windows() {
     assert!(decide(&mut judge, seldom));
 }
 
+/// Of a runtime that does little, sleeps alone tell that it is in no crowd.
+#[test]
+fn the_system_is_asked_only_where_that_matters() {
+    let mut judge = Judge::default();
+    let mut sums = Sums { now_ns: 1 << 50, ..Sums::default() };
+    // A window of so many sleeps: whether it was a crowd, and the system was asked.
+    let mut window = |parks, windows| {
+        sums.now_ns += WINDOW_NS * windows;
+        sums.parks += parks;
+        sums.process_ns += WINDOW_NS;
+        let mut asked = false;
+        let crowd = judge.judge(Sums { process_ns: 0, ..sums }, 2, || {
+            asked = true;
+            Some((sums.process_ns, sums.idle_ns))
+        });
+        (crowd.unwrap(), asked)
+    };
+    assert_eq!(window(400, 1), (false, false), "the first one, since the machine was started");
+    assert_eq!(window(99, 1), (false, false));
+    assert_eq!(window(400, 1), (false, true), "there is nothing to compare with");
+    assert_eq!(window(400, 1), (true, true));
+    assert_eq!(window(10, 1), (true, true), "it may stay one");
+    assert_eq!(window(400, STALE), (false, false), "it cannot");
+    assert_eq!(window(100, 1), (false, true), "the next one may be one");
+    assert_eq!(window(200, 1), (true, true));
+    assert_eq!(judge.judge(Sums { now_ns: sums.now_ns + WINDOW_NS, ..sums }, 2, || None), None);
+}
+
 #[test]
 fn the_idle_time_is_the_second_figure() {
     assert_eq!(system::idle_ns("1662.72 2098.65\n"), Some(2_098_650_000_000));
