@@ -1,14 +1,35 @@
 //! What the operating system knows of a crowd: how long the process has run, and the machine has not.
 //!
-//! `/proc/uptime` is opened once, when the runtime starts: later the process may have no descriptors
-//! left, or no right to open files. Other systems do not say; nor does Linux where the idle time is 0,
-//! as in some containers.
+//! `/proc/uptime` is opened when a runtime starts: later the process may have no descriptors left, or no
+//! right to open files. The runtimes of the process have it in common, and the last one closes it. Other
+//! systems do not say; nor does Linux where the idle time is 0, as in some containers.
+//!
+//! Rejected: one descriptor for good. A program that closes all descriptors between two runtimes, to become
+//! a daemon, would have another file read in its place; and what could not be opened once would stay so.
+
+#[cfg(target_os = "linux")]
+use std::fs::File;
+#[cfg(target_os = "linux")]
+// STD: a static needs a constant; no model asks the system.
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Where to ask.
 #[derive(Debug)]
 pub(super) struct System {
     #[cfg(target_os = "linux")]
-    uptime: std::fs::File,
+    pub(super) uptime: Arc<File>,
+}
+
+/// The one of all runtimes.
+#[cfg(target_os = "linux")]
+fn uptime() -> Option<Arc<File>> {
+    static SHARED: Mutex<Weak<File>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().or_else(|| {
+        let file = Arc::new(File::open("/proc/uptime").ok()?);
+        *shared = Arc::downgrade(&file);
+        Some(file)
+    })
 }
 
 #[cfg(target_os = "linux")]
@@ -20,7 +41,7 @@ impl System {
         if processors < 2 || workers < processors {
             return None;
         }
-        let system = Self { uptime: std::fs::File::open("/proc/uptime").ok()? };
+        let system = Self { uptime: uptime()? };
         system.read().map(|_| system)
     }
 

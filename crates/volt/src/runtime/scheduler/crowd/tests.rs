@@ -134,6 +134,19 @@ fn a_system_with_more_processors_than_workers_has_no_crowds() {
     assert!(system::System::open(1).is_none());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn all_runtimes_have_one_descriptor() {
+    let open = || system::System::open(4_000);
+    // (None: as on a machine with one processor.)
+    if let (Some(one), Some(other)) = (open(), open()) {
+        assert!(std::sync::Arc::ptr_eq(&one.uptime, &other.uptime));
+        assert!(one.read() <= other.read());
+        drop(one);
+        assert!(other.read().is_some());
+    }
+}
+
 /// A window that somebody judges already is not judged by others.
 #[test]
 fn a_window_is_judged_once() {
