@@ -48,7 +48,8 @@
 //!    looks at the sum, and is only for owners that have at most MAX / 2 permits, all told: also if those that
 //!    were just granted are still counted (7), it does not wrap.
 //! 7. Permits that are granted are counted until the holder of LOCKED unlocks, so those of a waiter that gives
-//!    them back before are counted twice.
+//!    them back before are counted twice. A sum that is too large is therefore believed only when it is
+//!    not LOCKED.
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
@@ -62,7 +63,7 @@
 //! deposit takes LOCKED itself. An enqueuer sets QUEUED and LOCKED in the compare-and-swap in which
 //! it sees too few permits, so no release can come between its look and its place in the queue.
 //! Waiting for LOCKED is bounded by the other holders' few instructions; a preempted holder delays
-//! enqueuers and cancellers, never releasers.
+//! enqueuers and cancellers, and of releasers only one that may be about to panic.
 //!
 //! Cost in RMWs: `try_acquire` 1; `give_back` 1 with an empty queue (`permits/plain.rs`); hand-off 3, or
 //! 2 by `release`, and a store; enqueue 2; cancel 2; re-poll 0. Between them no load of the word: whoever
@@ -232,28 +233,38 @@ impl Permits {
     /// In the second case.
     #[cold]
     fn mend(&self, before: Word, deposit: Word) {
-        let Some(after) = before.add(deposit.available()) else { self.undo(deposit.bits()) };
-        self.release_slow(after, 0);
+        let n = deposit.available();
+        if let Some(after) = before.add(n) {
+            return self.release_slow(after, 0);
+        }
+        if before.is_locked() {
+            let word = self.take_out(deposit.bits());
+            return self.release_slow(word, n);
+        }
+        self.undo(deposit.bits());
     }
 
-    /// Takes a deposit out again that was too much (invariant 6).
-    #[cold]
+    /// Takes a deposit out again that was too much, serves those who found too few in between, and
+    /// panics.
     fn undo(&self, deposit: usize) -> ! {
+        let word = self.take_out(deposit);
+        self.release_slow(word, 0);
+        overflow(Word::from_bits(deposit).available());
+    }
+
+    /// Takes a deposit out again that was too much (invariant 6). Returns the word.
+    #[cold]
+    fn take_out(&self, deposit: usize) -> Word {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let mut word = Word::from_bits(self.word.load(Relaxed));
         loop {
             let next = word.without_wrapped(deposit);
             // ORD relaxed: nothing was handed over.
             match self.word.compare_exchange_weak(word.bits(), next.bits(), Relaxed, Relaxed) {
-                Ok(_) => {
-                    word = next;
-                    break;
-                }
+                Ok(_) => return next,
                 Err(actual) => word = Word::from_bits(actual),
             }
         }
-        self.release_slow(word, 0);
-        overflow(Word::from_bits(deposit).available());
     }
 
     /// Adds `n` permits (0: they were added already) and serves the queue, if nobody else does. The
@@ -263,8 +274,18 @@ impl Permits {
     /// If there would be more than [`MAX`](Self::MAX); nothing was added then.
     #[cold]
     fn release_slow(&self, mut word: Word, n: usize) {
+        let mut attempt = 0;
         loop {
-            let Some(deposited) = word.add(n) else { overflow(n) };
+            let Some(deposited) = word.add(n) else {
+                // Killed by `permits::model::what_is_counted_twice_is_not_too_much`.
+                #[cfg(not(volt_mutant = "permits_twice"))]
+                if word.is_locked() {
+                    // Some may be counted twice (invariant 7).
+                    word = self.look_again(&mut attempt);
+                    continue;
+                }
+                overflow(n)
+            };
             let serve = word.is_queued() && !word.is_locked();
             if n == 0 && !serve {
                 return;

@@ -530,3 +530,26 @@ fn forgetting_against_a_hand_off_keeps_the_count() {
         assert_eq!(shared.permits.available() + forgotten, 1);
     });
 }
+
+/// MAX permits, all told. One is handed to a waiter, which gives it back before it was taken out of the
+/// word; meanwhile all the others come back.
+#[test]
+fn what_is_counted_twice_is_not_too_much() {
+    bounded(3, || {
+        let shared = shared(0);
+        let (waits, brings) = (shared.clone(), shared.clone());
+        let waiter = thread::spawn(move || {
+            let mut acquire = pin!(waits.permits.acquire(1));
+            // It looks by itself: it would be woken only later.
+            while poll_once(acquire.as_mut()).is_pending() {
+                thread::yield_now();
+            }
+            waits.permits.release(1);
+        });
+        let others = thread::spawn(move || brings.permits.release(Permits::MAX - 1));
+        shared.permits.release(1);
+        waiter.join().unwrap();
+        others.join().unwrap();
+        assert_eq!(shared.permits.available(), Permits::MAX);
+    });
+}
