@@ -301,14 +301,14 @@ impl<T> Lock<T> {
         self.word.word().store(Word::FREE.0, Release);
         // Loom's threads do not spin here.
         #[cfg(volt_loom)]
-        self.word.wake(u32::MAX);
+        self.word.wake_all();
     }
 
     fn unlock_long(&self) -> bool {
         // ORD[WK2] release: the value.
         let word = Word(self.word.word().swap(Word::FREE.0, Release));
         if word.has(THREADS) {
-            self.word.wake(u32::MAX);
+            self.word.wake_all();
         }
         word.has(TASKS)
     }
@@ -325,7 +325,7 @@ impl<T> Lock<T> {
     /// Where futexes have no kinds, that is all who sleep.
     #[cold]
     fn wake_sender(&self) {
-        self.word.wake(u32::MAX);
+        self.word.wake_all();
     }
 }
 

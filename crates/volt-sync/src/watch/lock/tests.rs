@@ -62,6 +62,25 @@ fn readers_share_the_value_and_a_sender_waits_for_the_last() {
 }
 
 #[test]
+fn all_who_sleep_are_woken() {
+    let lock = Lock::new(1);
+    let guard = lock.write_long();
+    thread::scope(|scope| {
+        let readers = [(); 3].map(|()| scope.spawn(|| *lock.read()));
+        let senders = [(); 3].map(|()| scope.spawn(|| lock.write_long().unlock()));
+        while lock.bits() & THREADS == 0 {
+            thread::yield_now();
+        }
+        // So that all sleep: nothing tells of it.
+        thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!guard.unlock());
+        readers.map(|reader| assert_eq!(reader.join().unwrap(), 1));
+        senders.map(|sender| assert!(!sender.join().unwrap()));
+    });
+    assert_eq!(lock.bits(), 0);
+}
+
+#[test]
 #[should_panic(expected = "too many looks at the value of a watch channel")]
 fn more_looks_than_can_be_counted_are_refused() {
     let _ = Word(u32::MAX / READER * READER).with_reader();
