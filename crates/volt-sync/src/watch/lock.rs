@@ -31,9 +31,9 @@
 //!
 //! | Edge  | Release side         | Acquire side         | Carries               | Model                |
 //! |-------|----------------------|----------------------|-----------------------|----------------------|
-//! | [WK1] | the end of a short turn | every turn and look | the value             | `watch::lock::model::short_turns_carry_the_value` |
-//! | [WK2] | the end of a long turn | every turn and look | the value              | `watch::lock::model::long_turns_carry_the_value` |
-//! | [WK3] | a reader leaves      | every turn           | that it does not look any more | `watch::lock::model::a_turn_comes_after_the_looks_before_it` |
+//! | [WL1] | the end of a short turn | every turn and look | the value             | `watch::lock::model::short_turns_carry_the_value` |
+//! | [WL2] | the end of a long turn | every turn and look | the value              | `watch::lock::model::long_turns_carry_the_value` |
+//! | [WL3] | a reader leaves      | every turn           | that it does not look any more | `watch::lock::model::a_turn_comes_after_the_looks_before_it` |
 //!
 //! Progress: who finds a short turn spins, and gives its processor away if that takes long (invariant
 //! 4 bounds it). Who sleeps has seen its bit, or a reader, in the word on which it sleeps: the end of
@@ -47,9 +47,10 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::primitive::{Futex, MutexGuard, RawCell, spin};
+use crate::primitive::{Futex, RawCell, spin};
 
 const SHORT: u32 = 1;
 const LONG: u32 = 2;
@@ -112,11 +113,18 @@ impl<T> UnwindSafe for Lock<T> {}
 impl<T> RefUnwindSafe for Lock<T> {}
 
 /// A look at the value.
+///
+/// For the compiler it is a `&'a T` that stays in its thread, as std's guards are: who holds it
+/// across an `.await` is told so.
 pub(super) struct ReadGuard<'a, T> {
-    lock: &'a Lock<T>,
-    /// As std's guards, it stays in its thread: who holds it across an `.await` is told so.
-    _thread: PhantomData<MutexGuard<'static, ()>>,
+    /// The [`Lock<T>`], borrowed for `'a`. Not as a reference: that fixes the lifetimes in `T`, and
+    /// other threads may look through one only if `T` is `Send`.
+    lock: NonNull<()>,
+    _value: PhantomData<&'a T>,
 }
+
+// SAFETY: through a shared guard one gets a `&T`, and no more. (It leaves where it is dropped.)
+unsafe impl<T: Sync> Sync for ReadGuard<'_, T> {}
 
 /// A sender's turn. Ends with [`unlock`](Self::unlock), not by a drop.
 #[must_use = "the lock is never unlocked"]
@@ -184,8 +192,8 @@ impl<T> Lock<T> {
     /// One more reader, or the word with a sender that does not allow it.
     #[inline]
     fn enter(&self) -> Result<(), Word> {
-        // ORD[WK1] acquire: the value of the last short turn.
-        // ORD[WK2] acquire: the value of the last long turn.
+        // ORD[WL1] acquire: the value of the last short turn.
+        // ORD[WL2] acquire: the value of the last long turn.
         // ORD relaxed: failure: tried again.
         match self.word.word().compare_exchange(0, READER, Acquire, Relaxed) {
             Ok(_) => Ok(()),
@@ -197,8 +205,8 @@ impl<T> Lock<T> {
     #[inline(never)]
     fn enter_beside(&self, mut word: Word) -> Result<(), Word> {
         while !word.is_locked() {
-            // ORD[WK1] acquire: the value of the last short turn.
-            // ORD[WK2] acquire: the value of the last long turn.
+            // ORD[WL1] acquire: the value of the last short turn.
+            // ORD[WL2] acquire: the value of the last long turn.
             // ORD relaxed: failure: tried again.
             match self.word.word().compare_exchange(word.0, word.with_reader().0, Acquire, Relaxed)
             {
@@ -224,9 +232,9 @@ impl<T> Lock<T> {
 
     #[inline]
     fn try_lock_short(&self) -> bool {
-        // ORD[WK1] acquire: the value of the last short turn.
-        // ORD[WK2] acquire: the value of the last long turn.
-        // ORD[WK3] acquire: the readers before have looked.
+        // ORD[WL1] acquire: the value of the last short turn.
+        // ORD[WL2] acquire: the value of the last long turn.
+        // ORD[WL3] acquire: the readers before have looked.
         // ORD relaxed: failure: tried again.
         self.word.word().compare_exchange(0, SHORT, Acquire, Relaxed).is_ok()
     }
@@ -247,9 +255,9 @@ impl<T> Lock<T> {
     fn lock_long(&self) -> bool {
         let (mut word, mut attempt) = (Word::FREE, 0);
         loop {
-            // ORD[WK1] acquire: the value of the last short turn.
-            // ORD[WK2] acquire: the value of the last long turn.
-            // ORD[WK3] acquire: the readers before have looked.
+            // ORD[WL1] acquire: the value of the last short turn.
+            // ORD[WL2] acquire: the value of the last long turn.
+            // ORD[WL3] acquire: the readers before have looked.
             // ORD relaxed: failure: tried again.
             match self.word.word().compare_exchange(word.0, word.0 | LONG, Acquire, Relaxed) {
                 Ok(_) => return word.has_readers(),
@@ -265,7 +273,7 @@ impl<T> Lock<T> {
     #[cold]
     fn wait_for_readers(&self) {
         for attempt in 0.. {
-            // ORD[WK3] acquire: the readers before have looked.
+            // ORD[WL3] acquire: the readers before have looked.
             let word = Word(self.word.word().load(Acquire));
             if !word.has_readers() {
                 return;
@@ -297,7 +305,7 @@ impl<T> Lock<T> {
 
     #[inline]
     fn unlock_short(&self) {
-        // ORD[WK1] release: the value.
+        // ORD[WL1] release: the value.
         self.word.word().store(Word::FREE.0, Release);
         // Loom's threads do not spin here.
         #[cfg(volt_loom)]
@@ -305,7 +313,7 @@ impl<T> Lock<T> {
     }
 
     fn unlock_long(&self) -> bool {
-        // ORD[WK2] release: the value.
+        // ORD[WL2] release: the value.
         let word = Word(self.word.word().swap(Word::FREE.0, Release));
         if word.has(THREADS) {
             self.word.wake_all();
@@ -315,7 +323,7 @@ impl<T> Lock<T> {
 
     #[inline]
     fn leave(&self) {
-        // ORD[WK3] release: this reader has looked.
+        // ORD[WL3] release: this reader has looked.
         let word = Word(self.word.word().fetch_sub(READER, Release));
         if word.is_awaited_reader() {
             self.wake_sender();
@@ -345,15 +353,22 @@ fn spin_behind_short(word: &Futex, _: u32) {
 impl<'a, T> ReadGuard<'a, T> {
     /// For a reader that has entered.
     #[inline]
-    const fn new(lock: &'a Lock<T>) -> Self {
-        Self { lock, _thread: PhantomData }
+    fn new(lock: &'a Lock<T>) -> Self {
+        Self { lock: NonNull::from(lock).cast(), _value: PhantomData }
+    }
+
+    #[inline]
+    const fn lock(&self) -> &Lock<T> {
+        // SAFETY: it is borrowed for `'a`. Its `T` may have had longer lifetimes: what is called
+        // here writes no value.
+        unsafe { self.lock.cast().as_ref() }
     }
 }
 
 impl<T> Drop for ReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.leave();
+        self.lock().leave();
     }
 }
 
@@ -363,7 +378,7 @@ impl<T> Deref for ReadGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: invariant 3: this reader is counted until the guard is dropped.
-        unsafe { &*self.lock.value.get() }
+        unsafe { &*self.lock().value.get() }
     }
 }
 

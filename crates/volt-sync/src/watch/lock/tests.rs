@@ -74,8 +74,8 @@ fn all_who_sleep_are_woken() {
         // So that all sleep: nothing tells of it.
         thread::sleep(std::time::Duration::from_millis(50));
         assert!(!guard.unlock());
-        readers.map(|reader| assert_eq!(reader.join().unwrap(), 1));
-        senders.map(|sender| assert!(!sender.join().unwrap()));
+        readers.into_iter().for_each(|reader| assert_eq!(reader.join().unwrap(), 1));
+        senders.into_iter().for_each(|sender| assert!(!sender.join().unwrap()));
     });
     assert_eq!(lock.bits(), 0);
 }
