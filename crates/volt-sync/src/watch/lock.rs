@@ -41,6 +41,11 @@
 //! channel before it sets TASKS. If its sender took the set's lock before it, to wake those in it, the
 //! task would have seen the word that this sender left: so it is woken.
 //!
+//! Fairness: a sender that sends on and on takes the word again right behind its store: who exchanges
+//! it from another processor gets the line behind an exchange of the sender's, and finds SHORT every
+//! time. So who has tried for a while says so in a word beside (`starving`). Senders that see it stand
+//! back for a moment, in which the lock is free, and then have a long turn, which wakes those behind.
+//!
 //! Cost: a short turn 1 RMW and a store, a long one 2 RMWs, a look 2 (one more for each reader that
 //! comes or goes at the same moment).
 
@@ -50,7 +55,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::primitive::{Futex, RawCell, spin};
+use crate::primitive::{AtomicU32, Futex, RawCell, spin};
 
 const SHORT: u32 = 1;
 const LONG: u32 = 2;
@@ -100,6 +105,8 @@ impl Word {
 
 pub(super) struct Lock<T> {
     word: Futex,
+    /// How many threads have tried for a while, see Fairness. A hint: it orders nothing.
+    starving: AtomicU32,
     value: RawCell<T>,
 }
 
@@ -145,7 +152,11 @@ pub(super) enum TryRead<'a, T> {
 
 impl<T> Lock<T> {
     pub(super) fn new(value: T) -> Self {
-        Self { word: Futex::new(Word::FREE.0), value: RawCell::new(value) }
+        Self {
+            word: Futex::new(Word::FREE.0),
+            starving: AtomicU32::new(0),
+            value: RawCell::new(value),
+        }
     }
 
     /// Waits for senders.
@@ -174,7 +185,8 @@ impl<T> Lock<T> {
     /// A turn for a few instructions, which are no user's. Waits for readers and senders.
     #[inline]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
-        if self.try_lock_short() {
+        // ORD relaxed: a hint.
+        if self.starving.load(Relaxed) == 0 && self.try_lock_short() {
             return WriteGuard { lock: self, long: false };
         }
         self.write_slow()
@@ -219,14 +231,13 @@ impl<T> Lock<T> {
 
     #[cold]
     fn enter_slow(&self, mut word: Word) {
-        let mut attempt = 0;
+        let mut patience = Patience::new(self);
         loop {
-            self.wait(word, attempt);
+            patience.wait(word);
             match self.enter() {
                 Ok(()) => return,
                 Err(actual) => word = actual,
             }
-            attempt += 1;
         }
     }
 
@@ -243,7 +254,8 @@ impl<T> Lock<T> {
     fn write_slow(&self) -> WriteGuard<'_, T> {
         for attempt in 0..SPINS {
             spin(attempt);
-            if self.try_lock_short() {
+            // ORD relaxed: a hint.
+            if self.starving.load(Relaxed) == 0 && self.try_lock_short() {
                 return WriteGuard { lock: self, long: false };
             }
         }
@@ -253,7 +265,7 @@ impl<T> Lock<T> {
 
     /// Begins a long turn. True if there are readers to wait for.
     fn lock_long(&self) -> bool {
-        let (mut word, mut attempt) = (Word::FREE, 0);
+        let (mut word, mut patience) = (Word::FREE, Patience::new(self));
         loop {
             // ORD[WL1] acquire: the value of the last short turn.
             // ORD[WL2] acquire: the value of the last long turn.
@@ -264,8 +276,8 @@ impl<T> Lock<T> {
                 Err(actual) => word = Word(actual),
             }
             if word.is_locked() {
-                self.wait(word, attempt);
-                (word, attempt) = (Word::FREE, attempt + 1);
+                patience.wait(word);
+                word = Word::FREE;
             }
         }
     }
@@ -337,17 +349,50 @@ impl<T> Lock<T> {
     }
 }
 
-/// Waits a moment for the end of a short turn.
+/// Waits a moment for the end of a short turn. Who has tried for a while gives its processor away.
 #[inline]
 #[cfg(not(volt_loom))]
 fn spin_behind_short(_: &Futex, attempt: u32) {
-    spin(attempt);
+    spin(if attempt < SPINS { attempt } else { u32::MAX });
 }
 
 /// Loom would let two threads that spin take turns for ever: there they sleep.
 #[cfg(volt_loom)]
 fn spin_behind_short(word: &Futex, _: u32) {
     word.wait(SHORT, None);
+}
+
+/// A thread that tries for its turn.
+struct Patience<'a, T> {
+    lock: &'a Lock<T>,
+    attempt: u32,
+}
+
+impl<'a, T> Patience<'a, T> {
+    const fn new(lock: &'a Lock<T>) -> Self {
+        Self { lock, attempt: 0 }
+    }
+
+    /// Waits until something may have changed after `word`, with a sender, was found.
+    fn wait(&mut self, word: Word) {
+        self.lock.wait(word, self.attempt);
+        if self.attempt <= SPINS {
+            self.attempt += 1;
+            if self.attempt > SPINS {
+                // ORD relaxed: a hint.
+                self.lock.starving.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+impl<T> Drop for Patience<'_, T> {
+    fn drop(&mut self) {
+        if self.attempt > SPINS {
+            // ORD relaxed: a hint.
+            self.lock.starving.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 impl<'a, T> ReadGuard<'a, T> {

@@ -80,6 +80,30 @@ fn all_who_sleep_are_woken() {
     assert_eq!(lock.bits(), 0);
 }
 
+/// Behind one that sends on and on it would find a short turn every time.
+#[test]
+fn who_tries_for_a_while_makes_senders_stand_back() {
+    let starving = |lock: &Lock<i32>| lock.starving.load(std::sync::atomic::Ordering::SeqCst);
+    let lock = Lock::new(1);
+    thread::scope(|scope| {
+        let guard = lock.write();
+        let look = scope.spawn(|| *lock.read());
+        let sender = scope.spawn(|| lock.write_long().unlock());
+        while starving(&lock) < 2 {
+            thread::yield_now();
+        }
+        assert!(!guard.unlock());
+        assert_eq!(look.join().unwrap(), 1);
+        assert!(!sender.join().unwrap());
+    });
+    assert_eq!(starving(&lock), 0);
+
+    lock.starving.store(1, std::sync::atomic::Ordering::SeqCst);
+    let guard = lock.write();
+    assert_eq!(lock.bits(), LONG);
+    assert!(!guard.unlock());
+}
+
 #[test]
 #[should_panic(expected = "too many looks at the value of a watch channel")]
 fn more_looks_than_can_be_counted_are_refused() {
