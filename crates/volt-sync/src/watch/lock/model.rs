@@ -49,12 +49,16 @@ fn short_turns_carry_the_value() {
     loom::model(|| beside([read, short], 1));
     loom::model(|| beside([short, short], 2));
     loom::model(|| beside([long, short], 2));
+    // The second look enters beside the first.
+    loom::model(|| beside([read, read, short], 1));
 }
 
 #[test]
 fn long_turns_carry_the_value() {
     loom::model(|| beside([read, long], 1));
     loom::model(|| beside([long, long], 2));
+    loom::model(|| beside([short, long], 2));
+    loom::model(|| beside([read, read, long], 1));
 }
 
 #[test]
