@@ -235,7 +235,7 @@ impl SyncWord {
     /// Wakes all sleepers, which look whether there is something for them.
     pub(crate) fn post_all(&self) {
         self.post();
-        self.event.wake(i32::MAX.unsigned_abs());
+        self.event.wake_all();
     }
 
     /// Takes the role of the waking thread, if nobody has it.

@@ -28,20 +28,21 @@
 //! asks for another can deadlock with a sender in between.
 //!
 //! # Fairness
-//! A new value wakes those who wait in the order in which they began to. Senders and borrows take
-//! turns as std's `RwLock` lets them.
+//! A new value wakes those who wait in the order in which they began to. Among senders and borrows
+//! there is no order, but a sender that has tried for a while keeps new borrows out until its turn.
 //!
 //! # Cancel safety
 //! A [`changed`](Receiver::changed) that is dropped has marked nothing as seen. A
 //! [`wait_for`](Receiver::wait_for) has marked the values that it has rejected, and no other.
 //!
 //! # Cost and memory
-//! [`channel`] allocates once, 18 words and the value. Sending is the two read-modify-writes of the
-//! lock, a store, and a load if nobody waits; two more with a closure, or behind a [`Ref`]. `borrow`
-//! is those of the lock and a load. Waiting takes the lock once for reading, and allocates nothing;
-//! it never waits for the lock, and does not keep the processor busy while a sender's closure runs.
+//! [`channel`] allocates once, 17 words and the value. Sending is one read-modify-write if nobody
+//! waits; two with a closure, or behind a [`Ref`]. `borrow` is two. Waiting takes the lock once for
+//! reading, and allocates nothing; it never waits for the lock, and does not keep the processor busy
+//! while a sender's closure runs. A thread that waits for the lock sleeps, but behind a sender that
+//! has just to store a value: there it spins, and gives its processor away.
 
-mod long;
+mod lock;
 mod receiver;
 mod sender;
 
@@ -56,14 +57,11 @@ mod tests;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{PoisonError, TryLockError};
 use std::task::Waker;
 
-use self::long::LongTurns;
+use self::lock::{Lock, ReadGuard, TryRead, WriteGuard};
 use crate::event::Event;
-use crate::first_panic::FirstPanic;
-use crate::primitive::spin;
-use crate::primitive::{Arc, AtomicU64, AtomicUsize, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::primitive::{Arc, AtomicU64, AtomicUsize, spin};
 
 /// The errors of this channel.
 pub mod error {
@@ -130,13 +128,12 @@ pub fn channel<T>(init: T) -> (Sender<T>, Receiver<T>) {
 
 /// What all handles of a channel share.
 struct Shared<T> {
-    value: RwLock<T>,
-    /// [`CLOSED`], and the number of values sent in steps of [`STEP`]. Changed only under the write
-    /// lock of `value`, but for the CLOSED bit, which is set when no sender is left.
+    value: Lock<T>,
+    /// [`CLOSED`], and the number of values sent in steps of [`STEP`]. Changed only in a turn with
+    /// `value`, but for the CLOSED bit, which is set when no sender is left.
     version: AtomicU64,
     senders: AtomicUsize,
     receivers: AtomicUsize,
-    long: LongTurns,
     /// A new version, or the close.
     changed: Event,
     /// The last receiver has left.
@@ -146,17 +143,16 @@ struct Shared<T> {
 const CLOSED: u64 = 1;
 const STEP: u64 = 2;
 
-/// How often to try again behind somebody who holds the lock for a few instructions.
+/// How often a task looks again behind a sender that has a few instructions to go.
 const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 48 };
 
 impl<T> Shared<T> {
     fn new(init: T) -> Self {
         Self {
-            value: RwLock::new(init),
+            value: Lock::new(init),
             version: AtomicU64::new(0),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(0),
-            long: LongTurns::new(),
             changed: Event::new(),
             abandoned: Event::new(),
         }
@@ -170,75 +166,36 @@ impl<T> Shared<T> {
         self.version.load(Acquire)
     }
 
-    #[inline]
-    fn read(&self) -> RwLockReadGuard<'_, T> {
-        // A panic in a modifying closure is caught before it can poison the lock (`send_if_modified`).
-        self.value.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs `change`, which runs no user code while it has it, with the write lock.
+    /// Ends a change of the value: a new version, and a wake-up for those who wait for it.
     ///
     /// # Panics
     /// If a waker does, after all have been woken.
     #[inline]
-    fn change_shortly<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
-        match self.try_write() {
-            Some(guard) => change(guard),
-            None => self.behind_others(change),
-        }
-    }
-
-    #[inline]
-    fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        match self.value.try_write() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    #[cold]
-    fn behind_others<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
-        for attempt in 0..SPINS {
-            spin(attempt);
-            if let Some(guard) = self.try_write() {
-                return change(guard);
-            }
-        }
-        // Receivers that begin to wait meanwhile cannot have the lock either.
-        self.take_long(change)
-    }
-
-    /// Runs `change` with the write lock. It may take as long as it likes.
-    ///
-    /// # Panics
-    /// If `change` or a waker does, after all have been woken.
-    fn take_long<R>(&self, change: impl FnOnce(RwLockWriteGuard<'_, T>) -> R) -> R {
-        let (mut result, mut panic) = (None, FirstPanic::new());
-        self.long.enter();
-        panic.catch(|| {
-            result = Some(change(self.value.write().unwrap_or_else(PoisonError::into_inner)));
-        });
-        if self.long.leave() {
-            // Killed by `watch::model::a_receiver_wakes_up_after_a_sender_that_changed_nothing`.
-            #[cfg(not(volt_mutant = "watch_long"))]
-            panic.catch(|| self.changed.notify_all());
-        }
-        panic.resume();
-        result.expect("present without a panic")
-    }
-
-    /// Ends a change of the value: a new version, and a wake-up for those who wait for it.
-    #[inline]
-    fn publish(&self, guard: RwLockWriteGuard<'_, T>) {
-        // ORD relaxed: the write lock is held, and no other thread changes the word meanwhile.
+    fn publish(&self, guard: WriteGuard<'_, T>) {
+        // ORD relaxed: it is this sender's turn, and no other thread changes the word meanwhile.
         let version = self.version.load(Relaxed);
         // ORD[WA1] release: publishes the value to those who look without the lock.
         self.version.store(version.wrapping_add(STEP), Release);
-        drop(guard);
-        // A waiter listens and then looks at the version under the lock (`listened`): if it had the
-        // lock before us, we see it listening; if after us, it sees our version.
-        self.changed.notify_if_waiting();
+        if guard.unlock() {
+            self.changed.notify_all();
+        } else {
+            // A waiter listens and then looks at the version under the lock (`listened`): if it had
+            // the lock before us, we see it listening; if after us, it sees our version.
+            self.changed.notify_if_waiting();
+        }
+    }
+
+    /// Ends a long turn that has changed nothing.
+    ///
+    /// # Panics
+    /// If a waker does, after all have been woken.
+    fn leave_as_it_is(&self, guard: WriteGuard<'_, T>) {
+        let tasks = guard.unlock();
+        // Killed by `watch::model::a_receiver_wakes_up_after_a_sender_that_changed_nothing`.
+        #[cfg(not(volt_mutant = "watch_long"))]
+        if tasks {
+            self.changed.notify_all();
+        }
     }
 
     /// The version, for a receiver that listens: either this is the newest one, or its sender sees
@@ -253,10 +210,9 @@ impl<T> Shared<T> {
         #[cfg(not(volt_mutant = "watch_listened"))]
         for attempt in 0..=SPINS {
             match self.value.try_read() {
-                Ok(_guard) => return Some(self.version()),
-                Err(TryLockError::Poisoned(_guard)) => return Some(self.version()),
-                Err(TryLockError::WouldBlock) if self.long.sleep() => return None,
-                Err(TryLockError::WouldBlock) => spin(attempt),
+                TryRead::Locked(_guard) => return Some(self.version()),
+                TryRead::Long => return None,
+                TryRead::Short => spin(attempt),
             }
         }
         // A sender that has a few instructions to go has lost the processor: it is given ours, and
@@ -278,7 +234,7 @@ impl<T> Shared<T> {
 /// assert_eq!(length, 5);
 /// ```
 pub struct Ref<'a, T> {
-    value: RwLockReadGuard<'a, T>,
+    value: ReadGuard<'a, T>,
     has_changed: bool,
 }
 

@@ -108,6 +108,11 @@ impl Futex {
         self.wake_one_of(u32::MAX);
     }
 
+    /// Wakes all sleepers.
+    pub fn wake_all(&self) {
+        self.wake(u32::MAX);
+    }
+
     /// Wakes all sleepers if there is one of the `kinds`. False if there is none.
     pub fn wake_one_of(&self, kinds: u32) -> bool {
         let mut sleepers = self.lock();

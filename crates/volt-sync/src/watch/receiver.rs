@@ -47,7 +47,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(*rx.borrow(), 1);
     /// ```
     pub fn borrow(&self) -> Ref<'_, T> {
-        let value = self.shared.read();
+        let value = self.shared.value.read();
         // Under the lock, so that it is the version of this value.
         let has_changed = self.shared.version() & !CLOSED != self.seen;
         Ref { value, has_changed }
@@ -62,7 +62,7 @@ impl<T> Receiver<T> {
     /// assert!(!rx.has_changed().unwrap());
     /// ```
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
-        let value = self.shared.read();
+        let value = self.shared.value.read();
         let version = self.shared.version() & !CLOSED;
         let has_changed = std::mem::replace(&mut self.seen, version) != version;
         Ref { value, has_changed }
@@ -172,7 +172,7 @@ impl<T> Receiver<T> {
     ) -> Result<Ref<'_, T>, RecvError> {
         loop {
             let closed = {
-                let value = self.shared.read();
+                let value = self.shared.value.read();
                 let version = self.shared.version();
                 let has_changed = version & !CLOSED != self.seen;
                 self.seen = version & !CLOSED;

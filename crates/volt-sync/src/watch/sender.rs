@@ -12,7 +12,6 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::task::{Poll, ready};
@@ -20,6 +19,7 @@ use std::task::{Poll, ready};
 use super::error::SendError;
 use super::{CLOSED, Handle, Receiver, Ref, Shared};
 use crate::coop;
+use crate::first_panic::FirstPanic;
 
 /// Replaces the value. Made by [`channel`](super::channel) or [`Sender::new`]; clones send to the
 /// same channel, which closes when the last one is dropped.
@@ -111,20 +111,17 @@ impl<T> Sender<T> {
     where
         F: FnOnce(&mut T) -> bool,
     {
-        self.shared.take_long(|mut guard| {
-            // Caught so that the lock is released in the ordinary way: it must not become poisoned.
-            match catch_unwind(AssertUnwindSafe(|| modify(&mut guard))) {
-                Ok(true) => {
-                    self.shared.publish(guard);
-                    true
-                }
-                Ok(false) => false,
-                Err(payload) => {
-                    drop(guard);
-                    resume_unwind(payload);
-                }
-            }
-        })
+        let (mut modified, mut panic) = (false, FirstPanic::new());
+        let mut guard = self.shared.value.write_long();
+        panic.catch(|| modified = modify(&mut guard));
+        if modified {
+            // The closure has not panicked, so that there is none to lose.
+            self.shared.publish(guard);
+        } else {
+            panic.catch(|| self.shared.leave_as_it_is(guard));
+        }
+        panic.resume();
+        modified
     }
 
     /// Replaces the value, also if there is no receiver, wakes the receivers, and returns the old
@@ -135,11 +132,10 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send_replace(2), 1);
     /// ```
     pub fn send_replace(&self, value: T) -> T {
-        self.shared.change_shortly(|mut guard| {
-            let old = std::mem::replace(&mut *guard, value);
-            self.shared.publish(guard);
-            old
-        })
+        let mut guard = self.shared.value.write();
+        let old = std::mem::replace(&mut *guard, value);
+        self.shared.publish(guard);
+        old
     }
 
     /// Looks at the value. See the module's notes on [borrows](super#borrows).
@@ -150,7 +146,7 @@ impl<T> Sender<T> {
     /// ```
     #[must_use]
     pub fn borrow(&self) -> Ref<'_, T> {
-        Ref { value: self.shared.read(), has_changed: false }
+        Ref { value: self.shared.value.read(), has_changed: false }
     }
 
     /// True if there is no receiver at the moment.

@@ -1,5 +1,7 @@
 use std::cell::Cell;
 use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -8,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use futures::executor::block_on;
 use proptest::prelude::*;
 
-use super::{Receiver, Sender, channel};
+use super::{Receiver, Ref, Sender, channel};
 use crate::coop;
 use crate::test::{Lender, drop_at_every_await};
 
@@ -183,6 +185,46 @@ fn futures_and_handles_are_send_where_the_value_allows() {
     send(&tx.closed());
     send(&rx.clone().wait_for(|_| true));
     send(&rx.changed());
+}
+
+/// Whether a type has a trait.
+macro_rules! has {
+    ($type:ty: $trait:path) => {{
+        #[allow(dead_code, reason = "where the type has the trait")]
+        trait Otherwise {
+            const HAS: bool = false;
+        }
+        struct Type<T>(PhantomData<T>);
+        impl<T> Otherwise for Type<T> {}
+        #[allow(dead_code, reason = "where the type does not have the trait")]
+        impl<T: $trait> Type<T> {
+            const HAS: bool = true;
+        }
+        <Type<$type>>::HAS
+    }};
+}
+
+/// So are Tokio's, which hold a guard of std's.
+#[test]
+fn a_look_is_to_the_compiler_a_reference_that_stays_in_its_thread() {
+    /// Not `Send`.
+    type Synced = std::sync::MutexGuard<'static, ()>;
+    type Plain<'a> = Ref<'a, u8>;
+    type Local<'a> = Ref<'a, Cell<u8>>;
+    assert!(!has!(Plain<'static>: Send));
+    assert!(has!(Plain<'static>: Sync) && has!(Ref<'static, Synced>: Sync));
+    assert!(!has!(Local<'static>: Sync));
+    assert!(has!(Plain<'static>: UnwindSafe) && has!(Plain<'static>: RefUnwindSafe));
+    assert!(!has!(Local<'static>: UnwindSafe) && !has!(Local<'static>: RefUnwindSafe));
+    assert!(has!(Sender<Cell<u8>>: UnwindSafe) && has!(Receiver<Cell<u8>>: UnwindSafe));
+    assert!(has!(Sender<Cell<u8>>: RefUnwindSafe) && has!(Receiver<Cell<u8>>: RefUnwindSafe));
+
+    fn longer<'a>(one: Ref<'a, &'static str>, other: &'a str) -> [Ref<'a, &'a str>; 1] {
+        assert_ne!(*one, other);
+        [one]
+    }
+    let (tx, _rx) = channel("one");
+    assert_eq!(*longer(tx.borrow(), &String::from("other"))[0], "one");
 }
 
 #[test]
