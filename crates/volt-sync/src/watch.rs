@@ -29,7 +29,8 @@
 //!
 //! # Fairness
 //! A new value wakes those who wait in the order in which they began to. Among senders and borrows
-//! there is no order, but a sender that has tried for a while keeps new borrows out until its turn.
+//! there is no order, but who has tried for a while makes senders stand back, and a sender that waits
+//! for borrows keeps new ones out until its turn.
 //!
 //! # Cancel safety
 //! A [`changed`](Receiver::changed) that is dropped has marked nothing as seen. A
