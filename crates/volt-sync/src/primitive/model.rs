@@ -4,7 +4,7 @@ pub use loom::hint;
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
-pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub use loom::thread;
 pub use loom::thread_local;
 

@@ -11,7 +11,7 @@ pub use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 #[cfg(not(volt_tsan))]
-pub use std::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use std::sync::{Condvar, Mutex, MutexGuard};
 pub use std::thread;
 pub use std::thread_local;
 
@@ -19,7 +19,7 @@ pub use std::thread_local;
 #[path = "tsan.rs"]
 mod tsan;
 #[cfg(volt_tsan)]
-pub use tsan::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use tsan::{Condvar, Mutex, MutexGuard};
 
 use std::time::Duration;
 

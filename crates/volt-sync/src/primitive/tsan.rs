@@ -6,76 +6,54 @@
 //!
 //! | Edge  | Release side   | Acquire side     | Carries   | Model                                     |
 //! |-------|----------------|------------------|-----------|-------------------------------------------|
-//! | [TS1] | a guard's drop | `RwLock::change` | the value | none: not compiled in anything that ships |
+//! | [TS1] | a guard's drop | `Mutex::take`    | the value | none: not compiled in anything that ships |
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::AtomicU32;
+use std::sync::LockResult;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{LockResult, TryLockError, TryLockResult};
 use std::time::Duration;
 
-const WRITER: u32 = u32::MAX;
-
-/// A reader-writer lock on one word: the number of readers, or `WRITER`.
+/// A mutex whose waiters yield.
 #[derive(Debug, Default)]
-pub struct RwLock<T> {
-    users: AtomicU32,
+pub struct Mutex<T> {
+    locked: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: as for the standard lock: the value moves between threads.
-unsafe impl<T: Send> Send for RwLock<T> {}
-// SAFETY: as for the standard lock: readers share the value, writers have it alone.
-unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
+// SAFETY: as for the standard mutex: the value moves between threads, one at a time.
+unsafe impl<T: Send> Send for Mutex<T> {}
+// SAFETY: a shared mutex hands the value to one thread at a time.
+unsafe impl<T: Send> Sync for Mutex<T> {}
 
-impl<T> RwLock<T> {
+/// Has the value alone.
+#[derive(Debug)]
+pub struct MutexGuard<'a, T>(&'a Mutex<T>);
+
+// SAFETY: through a shared guard one gets a `&T`.
+unsafe impl<T: Sync> Sync for MutexGuard<'_, T> {}
+
+impl<T> Mutex<T> {
     /// An unlocked value.
     pub const fn new(value: T) -> Self {
-        Self { users: AtomicU32::new(0), value: UnsafeCell::new(value) }
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// Locks for reading.
+    /// Locks.
     ///
     /// # Errors
     /// Never.
-    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        self.change(|users| (users != WRITER).then(|| users + 1));
-        Ok(RwLockReadGuard(self))
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        Ok(self.take())
     }
 
-    /// Locks for reading, unless a writer has it.
-    ///
-    /// # Errors
-    /// If a writer has it.
-    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        let more = |users| (users != WRITER).then(|| users + 1);
+    fn take(&self) -> MutexGuard<'_, T> {
         // ORD[TS1] acquire: what the last holder did with the value.
-        match self.users.fetch_update(Acquire, Relaxed, more) {
-            Ok(_) => Ok(RwLockReadGuard(self)),
-            Err(_) => Err(TryLockError::WouldBlock),
+        while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+            std::thread::yield_now();
         }
-    }
-
-    /// Locks for writing.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        self.change(|users| (users == 0).then_some(WRITER));
-        Ok(RwLockWriteGuard(self))
-    }
-
-    /// Locks for writing, unless somebody has it.
-    ///
-    /// # Errors
-    /// If somebody has it.
-    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        // ORD[TS1] acquire: what the last holder did with the value.
-        match self.users.compare_exchange(0, WRITER, Acquire, Relaxed) {
-            Ok(_) => Ok(RwLockWriteGuard(self)),
-            Err(_) => Err(TryLockError::WouldBlock),
-        }
+        MutexGuard(self)
     }
 
     /// The value.
@@ -93,98 +71,27 @@ impl<T> RwLock<T> {
     pub fn into_inner(self) -> LockResult<T> {
         Ok(self.value.into_inner())
     }
-
-    fn change(&self, to: impl Fn(u32) -> Option<u32>) {
-        // ORD[TS1] acquire: what the last holder did with the value.
-        while self.users.fetch_update(Acquire, Relaxed, &to).is_err() {
-            std::thread::yield_now();
-        }
-    }
 }
 
-/// Shares the value.
-#[derive(Debug)]
-pub struct RwLockReadGuard<'a, T>(&'a RwLock<T>);
-
-/// Has the value alone.
-#[derive(Debug)]
-pub struct RwLockWriteGuard<'a, T>(&'a RwLock<T>);
-
-impl<T> Deref for RwLockReadGuard<'_, T> {
+impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: counted as a reader, so no writer has it.
+        // SAFETY: the holder has it alone.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<T> Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the writer has it alone.
-        unsafe { &*self.0.value.get() }
-    }
-}
-
-impl<T> DerefMut for RwLockWriteGuard<'_, T> {
+impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the writer has it alone.
+        // SAFETY: the holder has it alone.
         unsafe { &mut *self.0.value.get() }
     }
 }
 
-impl<T> Drop for RwLockReadGuard<'_, T> {
+impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        // ORD[TS1] release: the reads are done.
-        self.0.users.fetch_sub(1, Release);
-    }
-}
-
-impl<T> Drop for RwLockWriteGuard<'_, T> {
-    fn drop(&mut self) {
-        // ORD[TS1] release: the writes are done.
-        self.0.users.store(0, Release);
-    }
-}
-
-/// A mutex: the write half of the lock above.
-#[derive(Debug, Default)]
-pub struct Mutex<T>(RwLock<T>);
-
-/// Has the value alone.
-pub type MutexGuard<'a, T> = RwLockWriteGuard<'a, T>;
-
-// SAFETY: a mutex never shares the value, so `T` need not be `Sync`.
-unsafe impl<T: Send> Sync for Mutex<T> {}
-
-impl<T> Mutex<T> {
-    /// An unlocked value.
-    pub const fn new(value: T) -> Self {
-        Self(RwLock::new(value))
-    }
-
-    /// Locks.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        self.0.write()
-    }
-
-    /// The value.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        self.0.get_mut()
-    }
-
-    /// The value.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn into_inner(self) -> LockResult<T> {
-        self.0.into_inner()
+        // ORD[TS1] release: the holder is done with the value.
+        self.0.locked.store(false, Release);
     }
 }
 
@@ -221,7 +128,7 @@ impl Condvar {
         let lock = guard.0;
         drop(guard);
         std::thread::sleep(LONGEST);
-        lock.write()
+        Ok(lock.take())
     }
 
     /// Waits a moment, `timeout` at most.
@@ -236,8 +143,7 @@ impl Condvar {
         let lock = guard.0;
         drop(guard);
         std::thread::sleep(LONGEST.min(timeout));
-        lock.change(|users| (users == 0).then_some(WRITER));
-        Ok((RwLockWriteGuard(lock), WaitTimeoutResult(timeout <= LONGEST)))
+        Ok((lock.take(), WaitTimeoutResult(timeout <= LONGEST)))
     }
 
     /// Does nothing: the waits end by themselves.
