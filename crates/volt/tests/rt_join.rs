@@ -57,6 +57,57 @@ fn a_join_from_outside_runs_the_task_itself() {
     busy.join().unwrap();
 }
 
+/// Nor does a thread in `block_on` wait for a worker, though it leaves tasks of unknown kinds to them
+/// otherwise: not for what it has spawned itself, and not for what is in the injector.
+#[test]
+fn a_join_in_block_on_needs_no_worker() {
+    let (rt, release) = with_its_worker_blocked(|_| ());
+    assert_eq!(rt.block_on(async { volt::spawn(async { 7 }).join().unwrap() }), 7);
+    release.send(()).expect("the worker still waits for this");
+
+    let (rt, release) = with_its_worker_blocked(|_| ());
+    let target = rt.spawn(async { 8 });
+    assert_eq!(rt.block_on(async { target.join().unwrap() }), 8);
+    release.send(()).expect("the worker still waits for this");
+}
+
+/// The same in a task that such a thread polls after it has left another one to the workers, and so does not
+/// look for tasks elsewhere.
+#[test]
+fn a_join_in_a_task_of_block_on_needs_no_worker() {
+    async fn join(target: Option<volt::task::JoinHandle<u32>>) -> u32 {
+        target.map_or(0, |target| target.join().unwrap())
+    }
+    let (rt, release) = with_its_worker_blocked(|rt| {
+        // Until it is known that this kind is quick.
+        (0..100).for_each(|_| assert_eq!(rt.spawn(join(None)).join().unwrap(), 0));
+    });
+    let target = rt.spawn(async { 9 });
+    let joined = rt.block_on(async {
+        let _of_unknown_kind = volt::spawn(async {});
+        volt::spawn(join(Some(target))).await
+    });
+    assert_eq!(joined.unwrap(), 9);
+    release.send(()).expect("the worker still waits for this");
+}
+
+/// A runtime whose only worker waits for a message, after `before`. It gives up after some time, so that a failed test
+/// has an end.
+fn with_its_worker_blocked(
+    before: impl FnOnce(&Runtime),
+) -> (Runtime, std::sync::mpsc::Sender<()>) {
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    before(&rt);
+    let (started, receiver) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    drop(rt.spawn(async move {
+        started.send(()).unwrap();
+        let _ = released.recv_timeout(std::time::Duration::from_secs(10));
+    }));
+    receiver.recv().unwrap();
+    (rt, release)
+}
+
 #[test]
 fn a_join_after_the_end_of_the_runtime() {
     for rt in flavours() {

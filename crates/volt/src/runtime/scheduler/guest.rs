@@ -343,11 +343,13 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         }
         // ORD relaxed: this member wrote it.
         let kind = worker.slot.kind.load(Relaxed);
+        // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
+        // for to begin with, and from wherever, as the workers may all be blocked.
+        let choosy = worker.choosy.replace(false);
+        worker.be_open();
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
         }
-        // Whoever blocks in a join would rather help with anything than wait for nothing.
-        let choosy = worker.choosy.replace(false);
         let mut poll = || poll_once(handle.as_mut(), &waker);
         let output = worker.run_until(&mut poll, false);
         // The task below goes on, and may take long.
