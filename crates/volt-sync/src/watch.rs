@@ -60,7 +60,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::Waker;
 
-use self::lock::{Lock, ReadGuard, TryRead, WriteGuard};
+use self::lock::{Lock, ReadGuard, SPINS, TryRead, WriteGuard};
 use crate::event::Event;
 use crate::primitive::{Arc, AtomicU64, AtomicUsize, spin};
 
@@ -143,9 +143,6 @@ struct Shared<T> {
 
 const CLOSED: u64 = 1;
 const STEP: u64 = 2;
-
-/// How often a task looks again behind a sender that has a few instructions to go.
-const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 48 };
 
 impl<T> Shared<T> {
     fn new(init: T) -> Self {

@@ -133,6 +133,12 @@ impl Futex {
     pub const fn word(&self) -> &AtomicU32 {
         &self.word
     }
+
+    /// Wakes all sleepers.
+    pub fn wake_all(&self) {
+        // The kernel's number has a sign.
+        self.wake(i32::MAX.unsigned_abs());
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -185,12 +191,6 @@ impl Futex {
         self.wake_kinds(count, u32::MAX);
     }
 
-    /// Wakes all sleepers.
-    pub fn wake_all(&self) {
-        // The kernel's number has a sign.
-        self.wake(i32::MAX.unsigned_abs());
-    }
-
     /// Wakes at most `count` sleepers of the `kinds`; [`wait`](Self::wait) is of every kind. How many
     /// it woke.
     fn wake_kinds(&self, count: u32, kinds: u32) -> libc::c_long {
@@ -241,10 +241,5 @@ impl Futex {
         let (lock, condvar) = &self.sleepers;
         drop(lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
         if count == 1 { condvar.notify_one() } else { condvar.notify_all() }
-    }
-
-    /// Wakes all sleepers.
-    pub fn wake_all(&self) {
-        self.wake(u32::MAX);
     }
 }

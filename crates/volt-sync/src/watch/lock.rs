@@ -63,8 +63,8 @@ const THREADS: u32 = 4;
 const TASKS: u32 = 8;
 const READER: u32 = 16;
 
-/// How often to try again before a thread sleeps, or a sender asks for a long turn.
-const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 48 };
+/// How often to try again before a thread sleeps, a sender asks for a long turn, or a task comes back later.
+pub(super) const SPINS: u32 = if cfg!(volt_loom) { 1 } else { 48 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u32);
@@ -176,7 +176,7 @@ impl<T> Lock<T> {
                 Err(word) if word.is_short() => return TryRead::Short,
                 Err(word) => word,
             };
-            if word.has(TASKS) || self.change(word, word.with(TASKS)) {
+            if self.set(word, TASKS) {
                 return TryRead::Long;
             }
         }
@@ -185,11 +185,7 @@ impl<T> Lock<T> {
     /// A turn for a few instructions, which are no user's. Waits for readers and senders.
     #[inline]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
-        // ORD relaxed: a hint.
-        if self.starving.load(Relaxed) == 0 && self.try_lock_short() {
-            return WriteGuard { lock: self, long: false };
-        }
-        self.write_slow()
+        self.try_write().unwrap_or_else(|| self.write_slow())
     }
 
     /// A turn that may take as long as it likes. Waits for readers and senders.
@@ -241,22 +237,27 @@ impl<T> Lock<T> {
         }
     }
 
+    /// A short turn, if nobody has the lock, or has tried for a while.
     #[inline]
-    fn try_lock_short(&self) -> bool {
+    fn try_write(&self) -> Option<WriteGuard<'_, T>> {
+        // ORD relaxed: a hint.
+        if self.starving.load(Relaxed) != 0 {
+            return None;
+        }
         // ORD[WL1] acquire: the value of the last short turn.
         // ORD[WL2] acquire: the value of the last long turn.
         // ORD[WL3] acquire: the readers before have looked.
         // ORD relaxed: failure: tried again.
-        self.word.word().compare_exchange(0, SHORT, Acquire, Relaxed).is_ok()
+        let before = self.word.word().compare_exchange(0, SHORT, Acquire, Relaxed);
+        before.is_ok().then_some(WriteGuard { lock: self, long: false })
     }
 
     #[cold]
     fn write_slow(&self) -> WriteGuard<'_, T> {
         for attempt in 0..SPINS {
             spin(attempt);
-            // ORD relaxed: a hint.
-            if self.starving.load(Relaxed) == 0 && self.try_lock_short() {
-                return WriteGuard { lock: self, long: false };
+            if let Some(guard) = self.try_write() {
+                return guard;
             }
         }
         // From now on no reader comes.
@@ -304,15 +305,16 @@ impl<T> Lock<T> {
             spin_behind_short(&self.word, attempt);
         } else if attempt < SPINS {
             spin(attempt);
-        } else if word.has(THREADS) || self.change(word, word.with(THREADS)) {
+        } else if self.set(word, THREADS) {
             self.word.wait(word.with(THREADS).0, None);
         }
     }
 
-    /// Sets a bit of a long turn.
-    fn change(&self, word: Word, with: Word) -> bool {
+    /// Sets a bit of a long turn. False if it is no longer that of `word`.
+    fn set(&self, word: Word, bit: u32) -> bool {
+        let with = word.with(bit);
         // ORD relaxed: carries nothing, see Progress.
-        self.word.word().compare_exchange(word.0, with.0, Relaxed, Relaxed).is_ok()
+        word.has(bit) || self.word.word().compare_exchange(word.0, with.0, Relaxed, Relaxed).is_ok()
     }
 
     #[inline]
