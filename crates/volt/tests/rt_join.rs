@@ -42,14 +42,7 @@ fn a_join_from_outside_helps() {
 /// The seed's promise: there is progress even if no worker is free to run the target.
 #[test]
 fn a_join_from_outside_runs_the_task_itself() {
-    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let (started, receiver) = std::sync::mpsc::channel();
-    let (release, released) = std::sync::mpsc::channel::<()>();
-    let busy = rt.spawn(async move {
-        started.send(()).unwrap();
-        released.recv().unwrap();
-    });
-    receiver.recv().unwrap();
+    let (rt, release, busy) = with_its_worker_blocked(|_| ());
     let here = std::thread::current().id();
     let task = rt.spawn(async { std::thread::current().id() });
     assert_eq!(task.join().unwrap(), here);
@@ -61,11 +54,11 @@ fn a_join_from_outside_runs_the_task_itself() {
 /// otherwise: not for what it has spawned itself, and not for what is in the injector.
 #[test]
 fn a_join_in_block_on_needs_no_worker() {
-    let (rt, release) = with_its_worker_blocked(|_| ());
+    let (rt, release, _) = with_its_worker_blocked(|_| ());
     assert_eq!(rt.block_on(async { volt::spawn(async { 7 }).join().unwrap() }), 7);
     release.send(()).expect("the worker still waits for this");
 
-    let (rt, release) = with_its_worker_blocked(|_| ());
+    let (rt, release, _) = with_its_worker_blocked(|_| ());
     let target = rt.spawn(async { 8 });
     assert_eq!(rt.block_on(async { target.join().unwrap() }), 8);
     release.send(()).expect("the worker still waits for this");
@@ -78,7 +71,7 @@ fn a_join_in_a_task_of_block_on_needs_no_worker() {
     async fn join(target: Option<volt::task::JoinHandle<u32>>) -> u32 {
         target.map_or(0, |target| target.join().unwrap())
     }
-    let (rt, release) = with_its_worker_blocked(|rt| {
+    let (rt, release, _) = with_its_worker_blocked(|rt| {
         // Until it is known that this kind is quick.
         (0..100).for_each(|_| assert_eq!(rt.spawn(join(None)).join().unwrap(), 0));
     });
@@ -95,17 +88,17 @@ fn a_join_in_a_task_of_block_on_needs_no_worker() {
 /// has an end.
 fn with_its_worker_blocked(
     before: impl FnOnce(&Runtime),
-) -> (Runtime, std::sync::mpsc::Sender<()>) {
+) -> (Runtime, std::sync::mpsc::Sender<()>, volt::task::JoinHandle<()>) {
     let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     before(&rt);
     let (started, receiver) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
-    drop(rt.spawn(async move {
+    let busy = rt.spawn(async move {
         started.send(()).unwrap();
-        let _ = released.recv_timeout(std::time::Duration::from_secs(10));
-    }));
+        released.recv_timeout(std::time::Duration::from_secs(10)).unwrap();
+    });
     receiver.recv().unwrap();
-    (rt, release)
+    (rt, release, busy)
 }
 
 #[test]
