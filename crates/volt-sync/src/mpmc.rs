@@ -154,7 +154,15 @@ impl<T> Channel<T> {
         }
     }
 
-    #[inline]
+    /// See [`Bounded::send_at_once`].
+    #[inline(always)]
+    fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.send_at_once(value, waiter),
+            Flavor::Unbounded(_) => false,
+        }
+    }
+
     fn poll_send(
         &self,
         value: &mut Option<T>,
@@ -175,7 +183,15 @@ impl<T> Channel<T> {
         }
     }
 
-    #[inline]
+    /// See [`Bounded::recv_at_once`].
+    #[inline(always)]
+    fn recv_at_once(&self, waiter: &Waiter) -> Option<T> {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.recv_at_once(waiter),
+            Flavor::Unbounded(_) => None,
+        }
+    }
+
     fn poll_recv(&self, waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<Result<T, ()>> {
         match &self.flavor {
             Flavor::Bounded(channel) => channel.poll_recv(waiter, cx),
@@ -377,7 +393,6 @@ use common_methods;
 
 impl<T> Unbounded<T> {
     /// Sends at once; for the one future of both kinds.
-    #[inline]
     fn poll_send(
         &self,
         value: &mut Option<T>,

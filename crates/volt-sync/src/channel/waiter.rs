@@ -122,6 +122,12 @@ unsafe impl Link for Waiter {
 impl std::panic::UnwindSafe for Waiter {}
 impl std::panic::RefUnwindSafe for Waiter {}
 
+/// Apart from its callers, which would put `call` on their stack each time.
+#[cold]
+fn polled_after_completion(call: &str) -> ! {
+    panic!("the future of `{call}` was polled after completion")
+}
+
 fn key_of(waker: &Waker) -> (usize, usize) {
     (waker.data().addr(), ptr::from_ref(waker.vtable()).addr())
 }
@@ -229,8 +235,17 @@ impl Waiter {
     #[inline]
     pub(crate) fn polled(&self, call: &str) -> State {
         let state = self.state();
-        assert!(state != State::Done, "the future of `{call}` was polled after completion");
+        if state == State::Done {
+            polled_after_completion(call);
+        }
         state
+    }
+
+    /// True if the future has neither waited nor completed yet.
+    #[inline]
+    pub(crate) fn is_new(&self) -> bool {
+        // ORD relaxed: only the owner makes it IDLE, and only the owner changes that.
+        self.state.load(Relaxed) == IDLE
     }
 
     /// The address under which the queue knows the waiter.

@@ -212,6 +212,16 @@ impl<T> Future for RecvFuture<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        match self.channel.recv_at_once(&self.waiter) {
+            Some(value) => Poll::Ready(Some(value)),
+            None => self.poll_slow(cx),
+        }
+    }
+}
+
+impl<T> RecvFuture<'_, T> {
+    #[inline(never)]
+    fn poll_slow(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         // SAFETY: the waiter is pinned with the future and not moved.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above, for the same reason.

@@ -228,6 +228,19 @@ impl<T> Future for SendFuture<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: nothing is moved out but the value, which is not pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        if this.channel.send_at_once(&mut this.value, &this.waiter) {
+            return Poll::Ready(Ok(()));
+        }
+        // SAFETY: it came in a pin, and was not moved.
+        unsafe { Pin::new_unchecked(this) }.poll_slow(cx)
+    }
+}
+
+impl<T> SendFuture<'_, T> {
+    #[inline(never)]
+    fn poll_slow(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         // SAFETY: the waiter is pinned with the future and not moved; the value is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above, for the same reason.

@@ -42,7 +42,10 @@ impl<T> Stream for Receiver<T> {
         if waiter.state() == State::Done {
             waiter.set_state(State::Idle);
         }
-        this.channel.poll_recv(waiter.as_mut(), cx).map(Result::ok)
+        match this.channel.recv_at_once(waiter) {
+            Some(value) => Poll::Ready(Some(value)),
+            None => this.channel.poll_recv(waiter.as_mut(), cx).map(Result::ok),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

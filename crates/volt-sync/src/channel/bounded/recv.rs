@@ -47,37 +47,32 @@ impl<T> Bounded<T> {
         }
     }
 
+    /// The first poll of a `recv`, if it is plain: there is budget, and a message that is published. `None`
+    /// says only that this was not so: the caller goes on with [`poll_recv`](Self::poll_recv), as after
+    /// [`send_at_once`](Self::send_at_once).
+    #[inline(always)]
+    pub(crate) fn recv_at_once(&self, waiter: &Waiter) -> Option<T> {
+        if !waiter.is_new() || !coop::has_budget_remaining() {
+            return None;
+        }
+        let value = self.ring.claim_head_once()?.take();
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        Some(self.freed_after(value))
+    }
+
     /// Receives, or waits in the order of arrival. `Err` if nothing can come any more.
-    #[inline]
     pub(crate) fn poll_recv(
         &self,
         mut waiter: Pin<&mut Waiter>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<T, ()>> {
         ready!(coop::poll_proceed(cx));
-        match waiter.polled("recv") {
-            State::Yielded => return self.poll_recv_slow(waiter, cx),
-            State::Waiting if waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker()) => {
-                return Poll::Pending;
-            }
-            _ => {}
+        if waiter.polled("recv") == State::Waiting
+            && waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker())
+        {
+            return Poll::Pending;
         }
-        let Some(full) = self.ring.claim_head_once() else {
-            return self.poll_recv_slow(waiter, cx);
-        };
-        let value = full.take();
-        waiter.set_state(State::Done);
-        self.freed();
-        coop::made_progress();
-        Poll::Ready(Ok(value))
-    }
-
-    #[inline(never)]
-    fn poll_recv_slow(
-        &self,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<T, ()>> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
@@ -85,9 +80,8 @@ impl<T> Bounded<T> {
                     let value = full.take();
                     waiter.turns_paid(self);
                     waiter.set_state(State::Done);
-                    self.freed();
                     coop::made_progress();
-                    return Poll::Ready(Ok(value));
+                    return Poll::Ready(Ok(self.freed_after(value)));
                 }
                 Err(Nothing::Closed) => {
                     waiter.set_state(State::Done);

@@ -40,53 +40,47 @@ impl<T> Bounded<T> {
         }
     }
 
-    /// Sends, or waits in the order of arrival.
-    ///
-    /// `value` is taken when it is sent.
-    #[inline]
-    pub(crate) fn poll_send(
-        &self,
-        value: &mut Option<T>,
-        waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), ()>> {
-        ready!(coop::poll_proceed(cx));
-        if waiter.polled("send") == State::Idle {
-            // Beside waiting senders something is reserved most of the time.
-            if let Some(free) = self.ring.claim_tail_once(true) {
-                return self.sent(free, value, waiter);
-            }
+    /// The first poll of a `send`, if it is plain: there is budget, and a place that nobody waits for. False
+    /// says only that this was not so: the caller goes on with [`poll_send`](Self::poll_send), in a function of
+    /// its own that is its last call. Then it has nothing to save on its stack for that, and each such
+    /// store would delay the exchange.
+    #[inline(always)]
+    pub(crate) fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
+        if !waiter.is_new() || !coop::has_budget_remaining() {
+            return false;
         }
-        self.poll_send_slow(value, waiter, cx)
+        // Beside waiting senders something is reserved most of the time.
+        let Some(place) = self.ring.claim_tail_once(true) else { return false };
+        self.sent(place, value, waiter);
+        true
     }
 
     /// The end of a `send` that has claimed its place.
     #[inline(always)]
-    fn sent(
-        &self,
-        place: Free<'_, T>,
-        value: &mut Option<T>,
-        waiter: Pin<&mut Waiter>,
-    ) -> Poll<Result<(), ()>> {
+    fn sent(&self, place: Free<'_, T>, value: &mut Option<T>, waiter: &Waiter) {
         place.publish(value.take().expect("present until it is sent"));
         waiter.set_state(State::Done);
-        self.published();
         coop::made_progress();
-        Poll::Ready(Ok(()))
+        self.published();
     }
 
-    #[inline(never)]
-    fn poll_send_slow(
+    /// Sends, or waits in the order of arrival.
+    ///
+    /// `value` is taken when it is sent.
+    pub(crate) fn poll_send(
         &self,
         value: &mut Option<T>,
         mut waiter: Pin<&mut Waiter>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), ()>> {
+        ready!(coop::poll_proceed(cx));
+        waiter.polled("send");
         if matches!(waiter.state(), State::Idle | State::Yielded) {
             match self.ring.claim_tail() {
                 Ok(free) => {
                     waiter.turns_paid(self);
-                    return self.sent(free, value, waiter);
+                    self.sent(free, value, &waiter);
+                    return Poll::Ready(Ok(()));
                 }
                 Err(Refused::Closed) => {
                     waiter.set_state(State::Done);
@@ -103,7 +97,10 @@ impl<T> Bounded<T> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_reserved(false) {
-                Ok((free, _)) => return self.sent(free, value, waiter),
+                Ok((free, _)) => {
+                    self.sent(free, value, &waiter);
+                    return Poll::Ready(Ok(()));
+                }
                 Err(Refused::Closed) => {
                     // Served, but the close came before the message.
                     waiter.set_state(State::Done);
