@@ -69,18 +69,25 @@ pub fn timer_slack() -> u32 {
 ///
 /// The real futex compares the word and queues the sleeper under one lock of the kernel, which the
 /// mutex stands for. Timeouts never elapse here: a protocol that needs one to make progress
-/// deadlocks in the model, which loom reports.
+/// deadlocks in the model, which loom reports. Nor does anybody wake up without a reason, and no more wake up
+/// than a call asks for: a protocol that wakes too few deadlocks as well.
 #[derive(Debug)]
 pub struct Futex {
     word: AtomicU32,
-    /// The kinds of those that sleep.
-    sleepers: (Mutex<Vec<u32>>, Condvar),
+    /// The longest waiting first.
+    sleepers: Mutex<Vec<Sleeper>>,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    kinds: u32,
+    wake: std::sync::Arc<Condvar>,
 }
 
 impl Futex {
     /// A word that holds `value`.
     pub fn new(value: u32) -> Self {
-        Self { word: AtomicU32::new(value), sleepers: (Mutex::new(Vec::new()), Condvar::new()) }
+        Self { word: AtomicU32::new(value), sleepers: Mutex::new(Vec::new()) }
     }
 
     /// The word itself.
@@ -95,37 +102,48 @@ impl Futex {
 
     /// As `wait`, as one of the `kinds`.
     pub fn wait_as(&self, expected: u32, kinds: u32) {
-        let mut guard = self.lock();
-        // ORD relaxed: the mutex orders this look against the waker's change, see `wake`.
+        let mut sleepers = self.lock();
+        // ORD relaxed: the mutex orders this look against the waker's change, see `wake_kinds`.
         if self.word.load(std::sync::atomic::Ordering::Relaxed) == expected {
-            guard.push(kinds);
-            drop(self.sleepers.1.wait(guard));
+            let wake = std::sync::Arc::new(Condvar::new());
+            sleepers.push(Sleeper { kinds, wake: wake.clone() });
+            drop(wake.wait(sleepers));
         }
     }
 
-    /// Wakes all sleepers.
-    pub fn wake(&self, _count: u32) {
-        self.wake_one_of(u32::MAX);
+    /// Wakes at most `count` sleepers.
+    pub fn wake(&self, count: u32) {
+        self.wake_kinds(count, u32::MAX);
     }
 
     /// Wakes all sleepers.
     pub fn wake_all(&self) {
-        self.wake(u32::MAX);
+        self.wake(i32::MAX.unsigned_abs());
     }
 
-    /// Wakes all sleepers if there is one of the `kinds`. False if there is none.
+    /// Wakes one sleeper of one of the `kinds`. False if there is none.
     pub fn wake_one_of(&self, kinds: u32) -> bool {
-        let mut sleepers = self.lock();
-        let found = sleepers.iter().any(|kind| kind & kinds != 0);
-        if found {
-            sleepers.clear();
-            drop(sleepers);
-            self.sleepers.1.notify_all();
-        }
-        found
+        self.wake_kinds(1, kinds) > 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.sleepers.0.lock().expect("loom's mutexes are not poisoned")
+    /// As the kernel, for which the count has a sign: it looks whether that is reached after it has woken one.
+    fn wake_kinds(&self, count: u32, kinds: u32) -> usize {
+        let most = if count > i32::MAX.unsigned_abs() { 1 } else { count.max(1) as usize };
+        let mut woken = Vec::new();
+        let mut sleepers = self.lock();
+        sleepers.retain(|sleeper| {
+            let wakes = woken.len() < most && sleeper.kinds & kinds != 0;
+            if wakes {
+                woken.push(sleeper.wake.clone());
+            }
+            !wakes
+        });
+        drop(sleepers);
+        woken.iter().for_each(|wake| wake.notify_one());
+        woken.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Sleeper>> {
+        self.sleepers.lock().expect("loom's mutexes are not poisoned")
     }
 }
