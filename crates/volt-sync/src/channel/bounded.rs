@@ -231,6 +231,8 @@ impl<T> Bounded<T> {
 mod recv;
 mod send;
 
+#[cfg(all(test, not(volt_loom)))]
+mod first_poll;
 #[cfg(all(test, volt_loom))]
 mod model;
 #[cfg(all(test, not(volt_loom)))]

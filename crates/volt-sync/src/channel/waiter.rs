@@ -124,6 +124,7 @@ impl std::panic::RefUnwindSafe for Waiter {}
 
 /// Apart from its callers, which would put `call` on their stack each time.
 #[cold]
+#[inline(never)]
 fn polled_after_completion(call: &str) -> ! {
     panic!("the future of `{call}` was polled after completion")
 }
@@ -241,7 +242,7 @@ impl Waiter {
         state
     }
 
-    /// True if the future has neither waited nor completed yet.
+    /// True if the future, in this use of its waiter, has neither waited nor given a turn nor completed.
     #[inline]
     pub(crate) fn is_new(&self) -> bool {
         // ORD relaxed: only the owner makes it IDLE, and only the owner changes that.

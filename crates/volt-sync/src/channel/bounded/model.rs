@@ -31,6 +31,9 @@ impl<T> Future for Recv<'_, T> {
     type Output = Option<T>;
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let channel = self.0;
+        if let Some(value) = channel.recv_at_once(&self.1) {
+            return Poll::Ready(Some(value));
+        }
         channel.poll_recv(self.waiter(), cx).map(Result::ok)
     }
 }
@@ -56,6 +59,9 @@ impl<T> Future for Send<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
         // SAFETY: the waiter is pinned with its future and not moved.
         let this = unsafe { self.get_unchecked_mut() };
+        if this.0.send_at_once(&mut this.2, &this.1) {
+            return Poll::Ready(true);
+        }
         // SAFETY: as above, for the same reason.
         let waiter = unsafe { Pin::new_unchecked(&mut this.1) };
         this.0.poll_send(&mut this.2, waiter, cx).map(|sent| sent.is_ok())

@@ -40,10 +40,10 @@ impl<T> Bounded<T> {
         }
     }
 
-    /// The first poll of a `send`, if it is plain: there is budget, and a place that nobody waits for. False
-    /// says only that this was not so: the caller goes on with [`poll_send`](Self::poll_send), in a function of
-    /// its own that is its last call. Then it has nothing to save on its stack for that, and each such
-    /// store would delay the exchange.
+    /// A poll of a `send` that has not waited, if it is plain: there is budget, and a place that nobody waits
+    /// for. False says only that this was not so: the caller goes on with [`poll_send`](Self::poll_send). If
+    /// it does that in a function of its own, and last, it has nothing to save on its stack before: each
+    /// such store would delay the exchange.
     #[inline(always)]
     pub(crate) fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
         if !waiter.is_new() || !coop::has_budget_remaining() {
