@@ -35,7 +35,8 @@
 //! wait for does not yield, and no timeout around it fires. Put a `yield_now`, or Tokio's
 //! `coop::consume_budget`, into such a loop.
 //!
-//! The feature `futures` gives the senders and receivers of [`mpmc`] `Sink` and `Stream`.
+//! The feature `futures` gives the senders and receivers of [`mpmc`] `Sink` and `Stream`. To call their
+//! methods, add the crate `futures` as well.
 //!
 //! # Blocking
 //!

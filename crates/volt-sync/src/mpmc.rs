@@ -37,10 +37,13 @@
 //! A send and a receive are one atomic read-modify-write each, and a clone of the waker if they
 //! have to wait. A bounded channel may take up to sixteen more polls instead, by a task that wakes itself
 //! at once: turns for others, as above, while these are short (a quarter of a millisecond together, as far
-//! as the thread knows) and mostly spare the wait. `bounded(n)` allocates twice when it is made and never again: `n` places, rounded
+//! as the thread knows) and mostly spare the wait. `bounded(n)` allocates twice when it is made and never again (but see `Stream`, below): `n` places, rounded
 //! up to a power of two, of 8 bytes and a message each, and less than a kilobyte. `unbounded()` has
 //! blocks of 32 messages and frees them as they are received, all but two. A capacity that is a
 //! power of two is a little faster.
+//!
+//! With the feature `futures`, senders are `Sink` and receivers `Stream`, the traits of the crate `futures`. Each handle
+//! that waits as one of these allocates once, at its first wait.
 //!
 //! The data path takes no lock, but "lock-free" would be too much said: a thread that is preempted
 //! in the middle of writing a message makes the receivers behind it wait for that message.

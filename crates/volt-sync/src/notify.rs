@@ -37,7 +37,7 @@ const LAST: u8 = 3;
 /// [enabled](futures::Notified::enable)); [`notify_last`](Self::notify_last) takes the newest.
 ///
 /// **Cancel safety.** A future that was notified by `notify_one` and is dropped before it returned
-/// `Ready` passes the notification on.
+/// `Ready` passes the notification on. One that is polled again after `Ready` is so again, as Tokio's.
 ///
 /// **Cost.** `notify_one` and a `notified` that finds its permit are one atomic read-modify-write
 /// each; a wait is one, and waking it another. Nothing allocates.

@@ -1,4 +1,4 @@
-//! Many tasks at one lock: throughput must not collapse when a crowd comes.
+//! Many tasks at one lock, or one channel: throughput must not collapse when a crowd comes.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use volt::runtime::{Builder, Runtime};
-use volt::sync::{Mutex, RwLock, Semaphore};
+use volt::sync::{Mutex, RwLock, Semaphore, mpmc};
 
 const OPERATIONS: usize = 32_000;
 const ROUNDS: usize = 40;
@@ -103,6 +103,24 @@ fn a_read_write_lock_does_not_collapse_under_a_crowd() {
             }
         }
     });
+}
+
+/// Half of the tasks send, half of them receive.
+#[test]
+fn a_channel_does_not_collapse_under_a_crowd() {
+    for capacity in [16, 1024] {
+        let (tx, rx) = mpmc::bounded(capacity);
+        does_not_collapse(&format!("mpmc of {capacity}"), move |task| {
+            let (tx, rx) = (tx.clone(), rx.clone());
+            async move {
+                if task % 2 == 0 {
+                    tx.send(task).await.unwrap();
+                } else {
+                    std::hint::black_box(rx.recv().await.unwrap());
+                }
+            }
+        });
+    }
 }
 
 /// One queue must not make every later operation a place in the queue, a wake-up and a poll. Returns
