@@ -393,12 +393,12 @@ fn run_unbounded(ops: &[Op]) {
         for weak in &weak {
             assert_eq!((weak.strong_count(), weak.weak_count()), (model.strong, model.weak));
         }
-        if receiving.is_none()
-            && let Some(rx) = rx.borrow().as_ref()
-        {
-            assert_eq!((rx.len(), rx.is_closed()), (model.queue.len(), model.closed));
-            assert_eq!(rx.sender_strong_count(), model.strong);
-            assert_eq!(rx.sender_weak_count(), model.weak);
+        if receiving.is_none() {
+            if let Some(rx) = rx.borrow().as_ref() {
+                assert_eq!((rx.len(), rx.is_closed()), (model.queue.len(), model.closed));
+                assert_eq!(rx.sender_strong_count(), model.strong);
+                assert_eq!(rx.sender_weak_count(), model.weak);
+            }
         }
     }
     drop((receiving, rx, closing, senders, weak, receiver));

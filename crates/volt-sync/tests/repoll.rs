@@ -21,12 +21,10 @@ fn completes_once<F: Future>(what: &str, future: F) {
     assert!(future.as_mut().poll(&mut cx).is_ready(), "{what}");
     for _ in 0..2 {
         let again = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut cx).is_ready()));
-        let message = again.expect_err(what);
-        let message = message.downcast_ref::<String>().map_or_else(
-            || (*message.downcast_ref::<&str>().expect("a text")).to_owned(),
-            Clone::clone,
-        );
-        assert!(message.contains("after"), "{what}: {message}");
+        let payload = again.expect_err(what);
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).expect("a text");
+        assert!(text.contains("after"), "{what}: {text}");
     }
 }
 
