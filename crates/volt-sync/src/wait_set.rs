@@ -29,6 +29,8 @@
 //! Progress: the lock is held for a few instructions, without user code; whoever finds it taken
 //! spins, then gives the processor away.
 //!
+//! Models of three and four threads: `wait_set` in `docs/design/models.md`.
+//!
 //! Cost: a locked operation is one RMW and a store. Memory: five words and the owner's data.
 
 use std::mem::MaybeUninit;

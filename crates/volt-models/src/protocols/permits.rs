@@ -4,6 +4,7 @@
 //! deposits; if somebody is queued and nobody holds the lock, it takes the lock in the same exchange
 //! and serves. Whoever unlocks does so by an exchange that fails if permits have come meanwhile.
 
+use super::list;
 use crate::explorer::{BOTH, Flow, Label, Machine, Memory, ThreadBuilder, Turn, Word};
 
 const LOCKED: i32 = 1;
@@ -53,25 +54,6 @@ struct Permits {
 
 const fn available(word: i32) -> i32 {
     word / ONE
-}
-
-fn push(list: i32, waiter: i32) -> i32 {
-    let mut shift = 0;
-    while list >> shift != 0 {
-        shift += 2;
-    }
-    list | waiter << shift
-}
-
-fn remove(mut list: i32, waiter: i32) -> i32 {
-    let mut rest = 0;
-    while list != 0 {
-        if list & 3 != waiter {
-            rest = push(rest, list & 3);
-        }
-        list >>= 2;
-    }
-    rest
 }
 
 impl Permits {
@@ -280,7 +262,7 @@ impl Permits {
         thread.place(locked);
         thread.step("queue", move |turn| {
             let list = turn.peek(self.list);
-            turn.poke(self.list, push(list, me));
+            turn.poke(self.list, list::push(list, me));
             turn.poke(self.status[index], WAITING);
             turn.bump(self.clock, 1);
             let now = turn.peek(self.clock);
@@ -359,7 +341,7 @@ impl Permits {
                 turn.set(granted, 1);
             } else {
                 let list = turn.peek(self.list);
-                turn.poke(self.list, remove(list, me));
+                turn.poke(self.list, list::remove(list, me));
                 turn.poke(self.queued_at[index], 0);
             }
             Flow::Next

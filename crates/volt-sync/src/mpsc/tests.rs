@@ -79,7 +79,10 @@ fn reservations_dropped_at_any_point_give_their_places_back() {
         |(tx, _)| {
             let tx = tx.clone();
             async move {
+                let place = tx.reserve().await.unwrap();
+                // The next step makes room for one of them, the one after that for both.
                 let two = tx.reserve_many(2).await.unwrap();
+                drop(place);
                 let one = tx.clone().reserve_owned().await.unwrap();
                 drop(two);
                 one.send(9);

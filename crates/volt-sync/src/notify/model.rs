@@ -1,4 +1,5 @@
-//! Two threads each: of three, two may spin for the lock in turns for ever, as far as loom knows.
+//! Two threads each: of three, two may spin for the lock in turns for ever, as far as loom knows. Three and four
+//! are in the explorer's models (`docs/design/models.md`, `wait_set`).
 
 use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;

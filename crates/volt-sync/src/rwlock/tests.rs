@@ -163,6 +163,51 @@ fn dropping_a_wait_at_any_point_leaves_the_lock_usable() {
 }
 
 #[test]
+fn dropping_a_reader_at_any_point_leaves_the_lock_usable() {
+    drop_at_every_await(
+        || {
+            let lock = Arc::new(RwLock::new(0));
+            let writer = lock.clone().try_write_owned().unwrap();
+            (lock, Cell::new(Some(writer)))
+        },
+        |(lock, _)| {
+            let lock = lock.clone();
+            async move {
+                let first = lock.read().await;
+                drop((first, lock.read().await));
+                drop(lock.clone().read_owned().await);
+            }
+        },
+        |(_, writer), poll| {
+            if poll == 2 {
+                drop(writer.take());
+            }
+        },
+        |(lock, writer)| {
+            drop(writer);
+            assert!(lock.try_write().is_ok());
+        },
+    );
+}
+
+#[test]
+fn a_dropped_reader_lets_a_queued_writer_pass() {
+    let lock = RwLock::new(0);
+    let holder = lock.try_write().unwrap();
+    let mut reader = Box::pin(lock.read());
+    assert!(poll_once(reader.as_mut()).is_pending());
+    let wakes = Wakes::new();
+    let mut writer = Box::pin(lock.write());
+    assert!(wakes.poll(writer.as_mut()).is_pending());
+    drop(holder);
+    assert_eq!(wakes.count(), 0, "the reader is first");
+    drop(reader);
+    assert_eq!(wakes.count(), 1);
+    drop(ready(writer));
+    assert!(lock.try_write().is_ok());
+}
+
+#[test]
 fn unsized_values_and_formatting() {
     let lock: Arc<RwLock<[u8]>> = Arc::new(RwLock::new([1, 2]));
     assert_eq!(format!("{lock:?}"), "RwLock { data: [1, 2] }");

@@ -41,6 +41,14 @@ fn many_receivers() -> Vec<Row> {
             .peer("asyncband", relay::<Tokio, peers::Asyncband, 4, 4, 16>)
             .floor("crossbeam", relay_threads::<4, 4, 16>)
             .but("on 8 threads instead of tasks"),
+        mpmc("contended/mpmc_32x32_16", "MPMC 32 to 32, capacity 16")
+            .note("more tasks must not mean collapse: compare with the row of 4 to 4")
+            .volt("volt", relay::<on_volt::Multi, Mpmc, 32, 32, 16>)
+            .volt("volt on tokio", relay::<Tokio, Mpmc, 32, 32, 16>)
+            .peer("kanal", relay::<Tokio, peers::Kanal, 32, 32, 16>)
+            .peer("flume", relay::<Tokio, peers::Flume, 32, 32, 16>)
+            .peer("async-channel", relay::<Tokio, peers::AsyncChannel, 32, 32, 16>)
+            .peer("asyncband", relay::<Tokio, peers::Asyncband, 32, 32, 16>),
         Row::new("contended/broadcast_1x4", "Broadcast 1 to 4, capacity 256 (per send)")
             .headline()
             .volt("volt", broadcast::<on_volt::Multi, volt_fanout::ToAll>)
