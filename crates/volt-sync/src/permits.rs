@@ -53,8 +53,8 @@
 //!
 //! | Edge  | Release side      | Acquire side        | Carries | Model that fails without it |
 //! |-------|-------------------|---------------------|---------|-----------------------------|
-//! | [PM1] | `Permits::deposit` | `Permits::try_acquire`, `Permits::try_acquire_all` | what the permits protect | `permits::model` |
-//! | [PM2] | `Permits::release_slow`, `Permits::deposit` | whoever takes the lock, on to [WN1] | what the permits protect | `permits::model` |
+//! | [PM1] | `Permits::deposit`, `Guessed::release` | `Permits::take`, `Permits::try_acquire_all`, `Guessed::try_acquire` | what the permits protect | `permits::model` |
+//! | [PM2] | `Permits::release_slow`, `Permits::deposit`, `Guessed::release` | whoever takes the lock, on to [WN1] | what the permits protect | `permits::model` |
 //! | [PM3] | `Permits::serve`, the unlock | whoever takes the lock | the list | `permits::model` |
 //! | [PM4] | `Permits::close`, `Permits::close_taken` | `Permits::is_closed` | what was done before closing | `what_was_written_before_close_is_seen` |
 //!
@@ -81,11 +81,13 @@ use crate::wake_list::WakeList;
 
 mod acquire;
 mod convoy;
+mod guess;
 mod patience;
 mod plain;
 mod word;
 
 pub(crate) use acquire::AcquirePermits;
+pub(crate) use guess::Guessed;
 use word::Word;
 
 /// A waiter's `status` when it got its permits.
@@ -162,24 +164,30 @@ impl Permits {
     /// Takes `n` permits if they are there and nobody waits.
     #[inline]
     pub(crate) fn try_acquire(&self, n: usize) -> Result<(), Refused> {
+        self.take(n).map(drop)
+    }
+
+    /// As [`try_acquire`](Self::try_acquire). Returns what it made of the word.
+    #[inline]
+    fn take(&self, n: usize) -> Result<Word, Refused> {
         // ORD relaxed: a guess, which the compare-and-swap verifies.
         let word = Word::from_bits(self.word.load(Relaxed));
         let taken = word.take_free(n)?;
         // ORD[PM1] acquire: what the last holder of these permits did.
         match self.word.compare_exchange(word.bits(), taken.bits(), Acquire, Relaxed) {
-            Ok(_) => Ok(()),
-            Err(actual) => self.try_acquire_from(Word::from_bits(actual), n),
+            Ok(_) => Ok(taken),
+            Err(actual) => self.take_from(Word::from_bits(actual), n),
         }
     }
 
-    /// As [`try_acquire`](Self::try_acquire), by somebody who has just seen the `word`.
+    /// As [`take`](Self::take), by somebody who has just seen the `word`.
     #[cold]
-    fn try_acquire_from(&self, mut word: Word, n: usize) -> Result<(), Refused> {
+    fn take_from(&self, mut word: Word, n: usize) -> Result<Word, Refused> {
         loop {
             let taken = word.take_free(n)?;
             // ORD[PM1] acquire: what the last holder of these permits did.
             match self.word.compare_exchange_weak(word.bits(), taken.bits(), Acquire, Relaxed) {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(taken),
                 Err(actual) => word = Word::from_bits(actual),
             }
         }

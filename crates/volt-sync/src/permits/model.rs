@@ -11,6 +11,7 @@ use crate::block_on::block_on;
 use crate::primitive::{Arc, UnsafeCell, thread};
 
 mod defects;
+mod guess;
 
 struct Shared {
     permits: Permits,
