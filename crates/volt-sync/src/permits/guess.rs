@@ -10,10 +10,11 @@
 //! already. So a thread that guessed wrong makes its next [`EXACT`] acquisitions that need not wait, of
 //! whichever semaphores, by a look at the word, and stores no guess. The last of them leaves one.
 //!
-//! Invariant: nothing is concluded from the guess but what to expect in an exchange, and which way to try
-//! first. So it may be any value at all, also the word of another moment that has come again: the word is all
-//! that there is to know. It is written after the permits are there for others, by somebody who borrows the
-//! semaphore.
+//! Invariants:
+//! 1. The guess is a word without flags, or [`NONE`].
+//! 2. Nothing is concluded from it but what to expect in an exchange, and which way to try first. So it may be
+//!    the word of another moment that has come again: the word is all that there is to know.
+//! 3. It is written after the permits are there for others, by somebody who borrows the semaphore.
 //!
 //! Cost: a word more. A load of a thread-local and of the guess, and a plain store, for each operation with a
 //! right guess. A wrong one costs an exchange in vain, once in [`EXACT`] acquisitions of a thread; and since
@@ -40,8 +41,8 @@ use super::{Permits, Refused};
 use crate::coop;
 use crate::primitive::AtomicUsize;
 
-/// No guess: a word that gives no permits, not even none of them, and is not easy to add to.
-const NONE: Word = Word::new(0).with_queued().with_closed();
+/// No guess: a word that gives no permits, and is not easy to add to.
+const NONE: Word = Word::new(0).with_queued();
 
 /// After a wrong guess, a thread makes so many acquisitions without one.
 const EXACT: u16 = if cfg!(volt_loom) { 1 } else { 1024 };
@@ -83,11 +84,19 @@ impl Guessed {
         self.guess.store(word.bits(), Relaxed);
     }
 
+    /// Leaves a word that may have flags.
+    fn leave_seen(&self, word: Word) {
+        self.leave(if word.has_flags() { NONE } else { word });
+    }
+
     /// As [`Permits::try_acquire`].
     #[inline]
     pub(crate) fn try_acquire(&self, n: usize) -> Result<(), Refused> {
         let word = self.guess();
-        let Ok(taken) = word.take_free(n) else { return self.try_acquire_exact(n) };
+        if n == 0 || word.available() < n {
+            return self.try_acquire_exact(n);
+        }
+        let taken = word.take(n);
         // ORD[PM1] acquire: what the last holder of these permits did.
         // ORD relaxed: a failure only says where to try again.
         match self.permits.word.compare_exchange(word.bits(), taken.bits(), Acquire, Relaxed) {
@@ -104,7 +113,7 @@ impl Guessed {
     #[cold]
     fn try_acquire_after(&self, actual: Word, n: usize) -> Result<(), Refused> {
         EXACT_LEFT.with(|left| left.set(EXACT));
-        self.leave(actual);
+        self.leave_seen(actual);
         self.permits.take_from(actual, n).map(drop)
     }
 
@@ -115,7 +124,7 @@ impl Guessed {
         let left = EXACT_LEFT.with(Cell::get).saturating_sub(1);
         EXACT_LEFT.with(|exact_left| exact_left.set(left));
         if left == 0 {
-            self.leave(taken);
+            self.leave_seen(taken);
         }
         Ok(())
     }

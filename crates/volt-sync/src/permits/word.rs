@@ -53,6 +53,12 @@ impl Word {
         self.0 & QUEUED != 0
     }
 
+    /// Not only a number of permits.
+    #[inline(always)]
+    pub(super) const fn has_flags(self) -> bool {
+        self.0 & (LOCKED | CLOSED | QUEUED) != 0
+    }
+
     #[inline(always)]
     pub(super) const fn with_locked(self) -> Self {
         Self(self.0 | LOCKED)
