@@ -7,6 +7,8 @@ pub use loom::sync::atomic::{
 pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub use loom::thread;
 pub use loom::thread_local;
+/// The standard mutex: loom's cannot be made in a constant.
+pub use std::sync::Mutex as StaticMutex;
 
 use std::time::Duration;
 

@@ -21,6 +21,9 @@ mod tsan;
 #[cfg(volt_tsan)]
 pub use tsan::{Condvar, Mutex, MutexGuard};
 
+/// A mutex for a static, which needs a constant.
+pub use Mutex as StaticMutex;
+
 use std::time::Duration;
 
 /// [`std::cell::UnsafeCell`] with the closure interface of loom's, which checks every access.

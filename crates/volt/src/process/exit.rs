@@ -5,14 +5,15 @@
 
 use std::io;
 use std::process::{Child as StdChild, ExitStatus};
-// STD: a static needs a constant; no model has processes.
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Context, Poll, ready};
+
+use volt_sync::internal::primitive::StaticMutex;
 
 use crate::signal::unix::{Signal, SignalKind, signal};
 
 /// Children that were dropped while they ran.
-static ORPHANS: Mutex<Vec<StdChild>> = Mutex::new(Vec::new());
+static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
 
 /// What tells that a process has ended.
 #[derive(Debug)]

@@ -10,8 +10,11 @@
 #[cfg(target_os = "linux")]
 use std::fs::File;
 #[cfg(target_os = "linux")]
-// STD: a static needs a constant; no model asks the system.
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+// STD: what a static holds; no model asks the system.
+use std::sync::{Arc, PoisonError, Weak};
+
+#[cfg(target_os = "linux")]
+use volt_sync::internal::primitive::StaticMutex;
 
 /// Where to ask.
 #[derive(Debug)]
@@ -23,7 +26,7 @@ pub(super) struct System {
 /// The one of all runtimes.
 #[cfg(target_os = "linux")]
 fn uptime() -> Option<Arc<File>> {
-    static SHARED: Mutex<Weak<File>> = Mutex::new(Weak::new());
+    static SHARED: StaticMutex<Weak<File>> = StaticMutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
     shared.upgrade().or_else(|| {
         let file = Arc::new(File::open("/proc/uptime").ok()?);
