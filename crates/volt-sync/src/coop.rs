@@ -202,6 +202,17 @@ pub fn made_progress() {
     });
 }
 
+/// Makes an `attempt`, which does not wait, if there is budget; success costs a unit. False if it was not made, or
+/// failed.
+#[inline]
+pub(crate) fn attempt(attempt: impl FnOnce() -> bool) -> bool {
+    let succeeded = has_budget_remaining() && attempt();
+    if succeeded {
+        made_progress();
+    }
+    succeeded
+}
+
 /// Runs `f` with `units` of budget (`None`: unlimited) and restores what was left before.
 ///
 /// ```

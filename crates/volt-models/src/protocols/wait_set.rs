@@ -250,7 +250,7 @@ impl Set {
         });
         thread.place(enqueue);
         self.lock(&mut thread, word);
-        let (queue, returns) = (thread.register(), thread.label());
+        let queue = thread.register();
         thread.step("enqueue: look, and queue", move |turn| {
             let seen = turn.reg(word);
             if self.variant != Variant::QueuesBlindly {
@@ -271,10 +271,8 @@ impl Set {
         thread.step("enqueue: sleep, or return", move |turn| {
             let queued = turn.reg(queue) == 1;
             turn.set(queue, 0);
-            Flow::To(if queued { asleep } else { returns })
+            Flow::To(if queued { asleep } else { out })
         });
-        thread.place(returns);
-        thread.step("returns", move |_| Flow::To(out));
         thread.place(asleep);
         thread.choice("asleep", if drops { 3 } else { 1 }, move |turn| match turn.way() {
             0 if turn.peek(self.woken[index]) == 0 => Flow::Wait,

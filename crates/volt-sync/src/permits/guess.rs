@@ -112,7 +112,7 @@ impl Guessed {
     /// done: else a thread with several semaphores might never have right guesses for all.
     #[cold]
     fn try_acquire_after(&self, actual: Word, n: usize) -> Result<(), Refused> {
-        EXACT_LEFT.with(|left| left.set(EXACT));
+        stop_guessing();
         self.leave_seen(actual);
         self.permits.take_from(actual, n).map(drop)
     }
@@ -132,11 +132,7 @@ impl Guessed {
     /// As [`Permits::acquire_now`].
     #[inline]
     pub(crate) fn acquire_now(&self, n: usize) -> bool {
-        let acquired = coop::has_budget_remaining() && self.try_acquire(n).is_ok();
-        if acquired {
-            coop::made_progress();
-        }
-        acquired
+        coop::attempt(|| self.try_acquire(n).is_ok())
     }
 
     /// As [`Permits::release`].
@@ -162,9 +158,13 @@ impl Guessed {
     /// The guess was wrong.
     #[cold]
     fn release_exact(&self, n: usize) {
-        EXACT_LEFT.with(|left| left.set(EXACT));
+        stop_guessing();
         self.permits.release(n);
     }
+}
+
+fn stop_guessing() {
+    EXACT_LEFT.with(|left| left.set(EXACT));
 }
 
 impl Deref for Guessed {

@@ -48,11 +48,7 @@ impl Permits {
     /// happened.
     #[inline]
     pub(crate) fn acquire_now(&self, n: usize) -> bool {
-        let acquired = coop::has_budget_remaining() && self.try_acquire(n).is_ok();
-        if acquired {
-            coop::made_progress();
-        }
-        acquired
+        coop::attempt(|| self.try_acquire(n).is_ok())
     }
 
     /// Adds `n` permits that were taken, and serves the queue. For owners of at most [`MAX`](Self::MAX) / 2
