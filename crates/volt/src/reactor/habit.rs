@@ -5,8 +5,10 @@
 //! system call. After [`TRUST`] of those in a row the next read is put off instead: an event says when
 //! there is something, as after a read that has found nothing. What had been left in there makes no
 //! event, so the reactor's thread sees to it that the read is made before it waits (`View::remind`).
-//! If that was necessary, the habit is unlearned: there was something left, or waiting for events
-//! is the rule here, and then to put a read off costs more than it saves. It is as well if somebody asks
+//! If that is often necessary, the habit is unlearned: there is something left, or waiting for events
+//! is the rule here, and then to put a read off costs more than it saves. An event before the reminder earns a
+//! credit of 1, a reminder costs [`PRICE`]. (What is found after one tells nothing: it may have come meanwhile.)
+//! The habit is unlearned at once if somebody asks
 //! again before there was an event: then nobody waits for one here, and a read that fails is an answer.
 //!
 //! Rejected: one habit for all sources of a reactor (one that waits long would teach the others);
@@ -20,83 +22,123 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::AtomicU32;
+use volt_sync::internal::primitive::AtomicU64;
 
 use super::source::Event;
 
 /// After so many reads in vain the next one is put off: what learning again costs is spread over as
 /// many messages.
-const TRUST: u32 = 63;
+const TRUST: u8 = 63;
 /// After so many reads in a row that were put off, and had an event, one is made all the same: an event does not
 /// tell whether a read before it has left something, and else what is left could grow for ever.
-const PUT_OFF: u32 = 32;
-/// The low bits are the tick of the last read that may have left something, the others count.
-const TICK: u32 = 0xff_ffff;
-const ONE: u32 = TICK + 1;
+const PUT_OFF: u8 = 32;
+/// What a reminder costs, in events. So reads are put off where four of five have an event in time: one that is
+/// made in vain costs less than twice what one saves that is not made.
+const PRICE: u8 = 4;
+/// The most credit: so many reminders in a row end the habit that had the best of reputations.
+const MOST_CREDIT: u8 = 8 * PRICE;
 /// Whether data makes an event although no read has failed since the last: epoll does, and `mio`'s
 /// Windows does not.
 const EVENTS_WITHOUT_FAILURE: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// See the module's documentation. One for each registration.
 #[derive(Debug)]
-pub(super) struct Habit(AtomicU32);
+pub(super) struct Habit(AtomicU64);
+
+/// What it has in its word.
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// Of the last event after which a read may have left something; 24 bits.
+    tick: u32,
+    /// Reads in vain up to [`TRUST`], and beyond it those that were put off in a row.
+    count: u8,
+    credit: u8,
+}
+
+impl State {
+    #[inline]
+    const fn is_trusted(self) -> bool {
+        self.count >= TRUST && self.count <= TRUST + PUT_OFF
+    }
+}
 
 impl Habit {
     pub(super) fn new() -> Self {
+        let habit = Self(AtomicU64::new(0));
         // Not the tick of a source that has had no event.
-        Self(AtomicU32::new(TICK))
+        habit.store(State { tick: 0xff_ffff, ..State::default() });
+        habit
     }
 
     #[inline]
-    fn load(&self) -> u32 {
-        // ORD relaxed: see the module's documentation; the stores below likewise.
-        self.0.load(Relaxed)
+    fn load(&self) -> State {
+        // ORD relaxed: see the module's documentation; the store below likewise.
+        let [t0, t1, t2, count, credit, ..] = self.0.load(Relaxed).to_le_bytes();
+        State { tick: u32::from_le_bytes([t0, t1, t2, 0]), count, credit }
     }
 
     #[inline]
-    fn store(&self, habit: u32) {
+    fn store(&self, State { tick, count, credit }: State) {
+        let [t0, t1, t2, _] = tick.to_le_bytes();
         // ORD relaxed: see `load`.
-        self.0.store(habit, Relaxed);
+        self.0.store(u64::from_le_bytes([t0, t1, t2, count, credit, 0, 0, 0]), Relaxed);
     }
 
     /// Whether the read after `event` will find nothing, going by those before.
     #[inline]
     pub(super) fn expects_nothing(&self, event: Event) -> bool {
         let habit = self.load();
-        if habit / ONE < TRUST || habit / ONE > TRUST + PUT_OFF {
+        if !habit.is_trusted() {
             return false;
         }
-        if event.is_reminder() {
-            self.unlearn();
-            return false;
+        let taken = habit.tick == event.tick();
+        if !event.is_reminder() {
+            return taken;
         }
-        habit & TICK == event.tick()
+        if !taken {
+            self.pay(habit);
+        }
+        false
+    }
+
+    /// There was a reminder.
+    #[cold]
+    fn pay(&self, habit: State) {
+        match habit.credit.checked_sub(PRICE) {
+            Some(credit) => self.store(State { credit, ..habit }),
+            None => self.unlearn(),
+        }
     }
 
     /// A read after `event` has found something and may have left more.
     #[inline]
     pub(super) fn took(&self, event: Event) {
-        if EVENTS_WITHOUT_FAILURE {
-            let (habit, tick) = (self.load(), event.tick());
-            // Without an event since the last such read, that one had left this.
-            let trust = if habit & TICK == tick { 0 } else { habit & !TICK };
-            let counts = (TRUST..=TRUST + PUT_OFF).contains(&(habit / ONE)) && trust != 0;
-            self.store((trust | tick) + if counts { ONE } else { 0 });
+        if !EVENTS_WITHOUT_FAILURE {
+            return;
         }
+        let (habit, tick) = (self.load(), event.tick());
+        if habit.tick == tick {
+            // Without an event since the last such read, that one had left this.
+            return self.store(State { tick, ..State::default() });
+        }
+        let earned = habit.is_trusted();
+        let credit = habit.credit + u8::from(earned && !event.is_reminder());
+        let credit = credit.min(MOST_CREDIT);
+        self.store(State { tick, count: habit.count + u8::from(earned), credit });
     }
 
     /// Somebody asks again, and there was no event since `tick`.
     #[inline]
     pub(super) fn asked_again(&self, tick: u32) {
         let habit = self.load();
-        if habit & TICK == tick && habit > TICK {
+        if habit.tick == tick && habit.count > 0 {
             self.unlearn();
         }
     }
 
     /// What was learnt does not hold.
     pub(super) fn unlearn(&self) {
-        self.store(0);
+        self.store(State::default());
     }
 
     /// A read after `event` has found something and left nothing.
@@ -109,8 +151,131 @@ impl Habit {
     #[inline]
     pub(super) fn failed(&self, event: Event) {
         let habit = self.load();
-        if habit & TICK == event.tick() {
-            self.store((habit + ONE).min((TRUST * ONE) | (habit & TICK)));
+        if habit.tick == event.tick() {
+            let credit = if habit.count < TRUST { PRICE } else { habit.credit };
+            self.store(State { count: TRUST.min(habit.count + 1), credit, ..habit });
         }
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::super::source::Source;
+    use super::*;
+    use crate::io::Ready;
+
+    /// A source from which one reader awaits messages of exactly the size of its buffer.
+    struct Reader {
+        source: Source,
+        habit: Habit,
+    }
+
+    impl Reader {
+        /// One that has just learnt to put reads off.
+        fn trained() -> Self {
+            let reader = Self { source: Source::new(), habit: Habit::new() };
+            for _ in 0..TRUST {
+                assert!(!reader.takes_a_message(), "not before it has learnt");
+                reader.asks_in_vain();
+            }
+            reader
+        }
+
+        fn event(&self) -> Event {
+            self.source.look(Ready::READ).expect("readable")
+        }
+
+        /// An event, and the read of its message. Returns whether the next read is put off.
+        fn takes_a_message(&self) -> bool {
+            self.source.set(0, Ready::READABLE);
+            assert!(!self.habit.expects_nothing(self.event()), "there is a new event");
+            self.habit.took(self.event());
+            let event = self.event();
+            self.habit.expects_nothing(event) && self.source.put_off(event)
+        }
+
+        /// Messages whose reads are put off, and whose successors come in time.
+        fn takes_messages(&self, count: u8) {
+            for k in 0..count {
+                assert!(self.takes_a_message(), "after {k} messages");
+            }
+        }
+
+        /// A read that finds nothing.
+        fn asks_in_vain(&self) {
+            let event = self.event();
+            self.habit.failed(event);
+            self.source.clear(event, Ready::READABLE);
+        }
+
+        /// No event in time: the read that was put off is made, in vain.
+        fn is_reminded(&self) {
+            assert!(self.source.remind(), "a read was put off");
+            assert!(!self.habit.expects_nothing(self.event()), "a reminder is followed by a read");
+            self.asks_in_vain();
+        }
+    }
+
+    #[test]
+    fn a_reminder_for_every_four_events_in_time_does_not_end_the_habit() {
+        let reader = Reader::trained();
+        let (mut put_off, rounds) = (0, 100);
+        for _ in 0..rounds {
+            for _ in 0..PRICE {
+                if reader.takes_a_message() {
+                    put_off += 1;
+                } else {
+                    reader.asks_in_vain();
+                }
+            }
+            if reader.takes_a_message() {
+                put_off += 1;
+                reader.is_reminded();
+            } else {
+                reader.asks_in_vain();
+            }
+        }
+        // One of each 33 is made all the same.
+        let all = rounds * (u32::from(PRICE) + 1);
+        assert!(put_off >= all - all / 32 - 1, "{put_off} of {all}");
+    }
+
+    #[test]
+    fn reminders_in_a_row_end_the_habit() {
+        // The message before each reminder earns 1.
+        for (messages, expected) in [(0, 2), (8, 5), (20, 9)] {
+            let reader = Reader::trained();
+            reader.takes_messages(messages);
+            let mut reminders = 0;
+            while reader.takes_a_message() {
+                reader.is_reminded();
+                reminders += 1;
+                assert!(reminders <= expected, "after {messages} messages");
+            }
+            assert_eq!(reminders, expected, "after {messages} messages");
+            reader.asks_in_vain();
+            assert!(!reader.takes_a_message(), "it learns anew");
+        }
+    }
+
+    #[test]
+    fn what_a_read_has_left_ends_the_habit_at_once() {
+        let reader = Reader::trained();
+        reader.takes_messages(3);
+        // A second read after the same event finds something.
+        reader.source.set(0, Ready::READABLE);
+        reader.habit.took(reader.event());
+        reader.habit.took(reader.event());
+        reader.asks_in_vain();
+        assert!(!reader.takes_a_message());
+    }
+
+    #[test]
+    fn who_asks_again_without_an_event_ends_the_habit_at_once() {
+        let reader = Reader::trained();
+        reader.takes_messages(3);
+        let tick = reader.source.unreadable_since().expect("its read was put off");
+        reader.habit.asked_again(tick);
+        assert!(!reader.takes_a_message());
     }
 }
