@@ -35,7 +35,7 @@ const PUT_OFF: u8 = 32;
 /// What a reminder costs, in events. So reads are put off where four of five have an event in time: one that is
 /// made in vain costs less than twice what one saves that is not made.
 const PRICE: u8 = 4;
-/// The most credit: so many reminders in a row end the habit that had the best of reputations.
+/// The most credit: so a few reminders in a row end the habit that had the best of reputations.
 const MOST_CREDIT: u8 = 8 * PRICE;
 /// Whether data makes an event although no read has failed since the last: epoll does, and `mio`'s
 /// Windows does not.
