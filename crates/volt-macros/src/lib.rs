@@ -1,7 +1,7 @@
 //! `#[volt::main]` and `#[volt::test]`: an `async fn` becomes a plain one that builds a runtime and
 //! blocks on the body.
 //!
-//! The macros are re-exported by `volt-rt`, which documents them with running examples.
+//! Programs use them through `volt-rt`, which re-exports them, and so do the examples here.
 #![forbid(unsafe_code)]
 
 use proc_macro::TokenStream;
@@ -21,6 +21,15 @@ mod options;
 /// | `crate`            | the path of the runtime's crate      | `"volt"`         |
 ///
 /// [paused]: https://docs.rs/volt-rt/latest/volt/time/fn.pause.html
+///
+/// ```
+/// #[volt::main(flavor = "current_thread")]
+/// async fn main() -> std::io::Result<()> {
+///     let answer = volt::spawn(async { 6 * 7 }).await?;
+///     assert_eq!(answer, 42);
+///     Ok(())
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), entry::Kind::Main).into()
@@ -29,6 +38,15 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Runs an `async fn` as a test, on a runtime of its own.
 ///
 /// Takes the options of [`main`](macro@main); the flavor is `"current_thread"` by default.
+///
+/// ```test_harness
+/// #[volt::test(flavor = "multi_thread", worker_threads = 2)]
+/// async fn the_answer_is_right() -> std::io::Result<()> {
+///     let answer = volt::spawn(async { 6 * 7 }).await?;
+///     assert_eq!(answer, 42);
+///     Ok(())
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), entry::Kind::Test).into()

@@ -80,6 +80,11 @@ pub use runtime::{run, spawn};
 ///     let (one, two) = volt::join!(async { 1 }, async { 2 });
 ///     assert_eq!((one, two), (1, 2));
 ///
+///     // All of them, or the first error.
+///     let parse = async |text: &str| text.parse::<u32>();
+///     assert_eq!(volt::try_join!(parse("3"), parse("4")), Ok((3, 4)));
+///     assert!(volt::try_join!(parse("3"), parse("four")).is_err());
+///
 ///     let answer = volt::select! {
 ///         biased;
 ///         () = sleep(Duration::from_secs(60)) => "late",
@@ -87,6 +92,21 @@ pub use runtime::{run, spawn};
 ///         else => "never",
 ///     };
 ///     assert_eq!(answer, "early");
+///
+///     let work = async {
+///         sleep(Duration::from_millis(3)).await;
+///         "done"
+///     };
+///     // So that each turn of the loop goes on with the same work.
+///     volt::pin!(work);
+///     let mut ticks = volt::time::interval(Duration::from_millis(1));
+///     let result = loop {
+///         volt::select! {
+///             result = &mut work => break result,
+///             _ = ticks.tick() => println!("still at work"),
+///         }
+///     };
+///     assert_eq!(result, "done");
 /// });
 /// ```
 pub use tokio::{join, pin, select, try_join};
@@ -103,10 +123,12 @@ pub use tokio::{join, pin, select, try_join};
 pub use volt_macros::main;
 /// Turns an `async fn` into a test that runs on a runtime of its own.
 ///
-/// ```
+/// ```test_harness
 /// #[volt::test(start_paused = true)]
 /// async fn an_hour_passes_at_once() {
+///     let start = volt::time::Instant::now();
 ///     volt::time::sleep(std::time::Duration::from_secs(3600)).await;
+///     assert_eq!(start.elapsed().as_secs(), 3600);
 /// }
 /// ```
 pub use volt_macros::test;

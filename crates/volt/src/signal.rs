@@ -1,10 +1,21 @@
 //! Signals of the operating system.
 //!
-//! ```no_run
+//! ```
+//! use volt::signal::{self, unix::SignalKind};
+//!
 //! volt::run(async {
-//!     println!("press ctrl-c to stop");
-//!     volt::signal::ctrl_c().await.expect("the handler can be installed");
-//! });
+//!     let mut terminate = signal::unix::signal(SignalKind::terminate())?;
+//!     # // SAFETY: it only sends this process a signal that is caught.
+//!     # unsafe { libc::raise(libc::SIGTERM) };
+//!     println!("press ctrl-c to stop, or send SIGTERM");
+//!     let reason = volt::select! {
+//!         pressed = signal::ctrl_c() => pressed.map(|()| "ctrl-c")?,
+//!         Some(()) = terminate.recv() => "SIGTERM",
+//!     };
+//!     assert_eq!(reason, "SIGTERM");
+//!     std::io::Result::Ok(())
+//! })
+//! .unwrap();
 //! ```
 pub mod unix;
 
@@ -34,5 +45,5 @@ use std::io;
 /// });
 /// ```
 pub async fn ctrl_c() -> io::Result<()> {
-    unix::signal(unix::SignalKind::interrupt())?.next().await
+    unix::listen("signal::ctrl_c", unix::SignalKind::interrupt())?.next().await
 }

@@ -122,6 +122,7 @@ impl File {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// let file = volt::fs::File::options().append(true).create(true).open(&path).await?;
+    /// assert_eq!(file.metadata().await?.len(), 0);
     /// # Ok(()) })
     /// # }
     /// ```
@@ -133,8 +134,17 @@ impl File {
     /// Takes over an open file.
     ///
     /// ```
-    /// # let file = tempfile::tempfile().unwrap();
-    /// let file = volt::fs::File::from_std(file);
+    /// # volt::run(async {
+    /// use volt::io::AsyncWriteExt;
+    ///
+    /// let file: std::fs::File = tempfile::tempfile()?;
+    /// let mut file = volt::fs::File::from_std(file);
+    /// file.write_all(b"hello").await?;
+    /// file.flush().await?;
+    /// assert_eq!(file.metadata().await?.len(), 5);
+    /// # std::io::Result::Ok(())
+    /// # })
+    /// # .unwrap();
     /// ```
     #[must_use]
     pub fn from_std(file: StdFile) -> Self {
@@ -512,6 +522,13 @@ impl AsyncWrite for File {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_flush(cx))?;
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(unix)]
+impl From<std::os::fd::OwnedFd> for File {
+    fn from(fd: std::os::fd::OwnedFd) -> Self {
+        Self::from_std(fd.into())
     }
 }
 

@@ -35,9 +35,9 @@ impl OpenOptions {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
-    /// let mut options = OpenOptions::new();
-    /// options.write(true).create(true);
-    /// let file = options.open(&path).await?;
+    /// assert!(OpenOptions::new().open(&path).await.is_err(), "not even to read");
+    /// OpenOptions::new().write(true).create(true).open(&path).await?;
+    /// assert!(path.exists());
     /// # Ok(()) })
     /// # }
     /// ```
@@ -75,9 +75,12 @@ impl OpenOptions {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
-    /// let mut options = OpenOptions::new();
-    /// options.write(true).create(true);
-    /// let file = options.open(&path).await?;
+    /// use volt::io::AsyncWriteExt;
+    /// volt::fs::write(&path, "old and long").await?;
+    /// let mut file = OpenOptions::new().write(true).open(&path).await?;
+    /// file.write_all(b"new").await?;
+    /// file.flush().await?;
+    /// assert_eq!(volt::fs::read(&path).await?, b"new and long");
     /// # Ok(()) })
     /// # }
     /// ```
@@ -95,9 +98,13 @@ impl OpenOptions {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
-    /// let mut options = OpenOptions::new();
-    /// options.append(true).create(true);
-    /// let file = options.open(&path).await?;
+    /// use volt::io::AsyncWriteExt;
+    /// for line in ["one\n", "two\n"] {
+    ///     let mut log = OpenOptions::new().append(true).create(true).open(&path).await?;
+    ///     log.write_all(line.as_bytes()).await?;
+    ///     log.flush().await?;
+    /// }
+    /// assert_eq!(volt::fs::read(&path).await?, b"one\ntwo\n");
     /// # Ok(()) })
     /// # }
     /// ```
@@ -138,8 +145,9 @@ impl OpenOptions {
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
     /// let mut options = OpenOptions::new();
-    /// options.write(true).create(true);
-    /// let file = options.open(&path).await?;
+    /// assert!(options.write(true).open(&path).await.is_err(), "there is none");
+    /// let file = options.create(true).open(&path).await?;
+    /// assert_eq!(file.metadata().await?.len(), 0);
     /// # Ok(()) })
     /// # }
     /// ```
@@ -178,9 +186,10 @@ impl OpenOptions {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
+    /// use std::os::unix::fs::PermissionsExt;
     /// let mut options = OpenOptions::new();
-    /// options.write(true).create(true).mode(0o600);
-    /// let file = options.open(&path).await?;
+    /// let file = options.write(true).create(true).mode(0o600).open(&path).await?;
+    /// assert_eq!(file.metadata().await?.permissions().mode() & 0o777, 0o600);
     /// # Ok(()) })
     /// # }
     /// ```
@@ -199,9 +208,11 @@ impl OpenOptions {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("file");
     /// use volt::fs::OpenOptions;
+    /// volt::fs::write(folder.path().join("other"), "").await?;
+    /// volt::fs::symlink("other", &path).await?;
     /// let mut options = OpenOptions::new();
-    /// options.write(true).create(true).custom_flags(libc::O_NOFOLLOW);
-    /// let file = options.open(&path).await?;
+    /// options.read(true).open(&path).await?;
+    /// assert!(options.custom_flags(libc::O_NOFOLLOW).open(&path).await.is_err());
     /// # Ok(()) })
     /// # }
     /// ```

@@ -92,6 +92,7 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 ///
 /// volt::run(async {
 ///     fs::create_dir_all(path.join("a/b")).await?;
+///     assert!(fs::metadata(path.join("a/b")).await?.is_dir());
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -116,6 +117,8 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// volt::run(async {
 ///     fs::write(&path, "12").await?;
 ///     fs::hard_link(&path, folder.join("link")).await?;
+///     fs::write(&path, "123").await?;
+///     assert_eq!(fs::read(folder.join("link")).await?, b"123");
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -239,6 +242,7 @@ pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// volt::run(async {
 ///     fs::create_dir(&path).await?;
 ///     fs::remove_dir(&path).await?;
+///     assert!(!fs::try_exists(&path).await?);
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -263,6 +267,7 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// volt::run(async {
 ///     fs::create_dir_all(path.join("a/b")).await?;
 ///     fs::remove_dir_all(&path).await?;
+///     assert!(!fs::try_exists(&path).await?);
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -287,6 +292,7 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// volt::run(async {
 ///     fs::write(&path, "12").await?;
 ///     fs::remove_file(&path).await?;
+///     assert!(!fs::try_exists(&path).await?);
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -311,6 +317,8 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// volt::run(async {
 ///     fs::write(&path, "12").await?;
 ///     fs::rename(&path, folder.join("new")).await?;
+///     assert!(!fs::try_exists(&path).await?);
+///     assert_eq!(fs::read(folder.join("new")).await?, b"12");
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -334,7 +342,11 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// use volt::fs;
 ///
 /// volt::run(async {
-///     assert!(fs::symlink_metadata(".").await?.is_dir());
+///     # #[cfg(unix)] {
+///     fs::symlink("nowhere", &path).await?;
+///     assert!(fs::symlink_metadata(&path).await?.is_symlink());
+///     assert!(fs::metadata(&path).await.is_err(), "it leads to nothing");
+///     # }
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -361,6 +373,7 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 ///     let mut permissions = fs::metadata(&path).await?.permissions();
 ///     permissions.set_readonly(true);
 ///     fs::set_permissions(&path, permissions).await?;
+///     assert!(fs::metadata(&path).await?.permissions().readonly());
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })
@@ -434,6 +447,7 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 ///
 /// volt::run(async {
 ///     fs::symlink("elsewhere", &path).await?;
+///     assert!(fs::symlink_metadata(&path).await?.is_symlink());
 ///     # let _ = (folder, &path);
 ///     Ok(())
 /// })

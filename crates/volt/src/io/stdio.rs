@@ -54,15 +54,28 @@ pub struct Stderr(Blocking<std::io::Stderr>);
 /// a thread of their own with `std::io::stdin` and a channel serves better. Several handles share
 /// one buffer of the process, but each may hold bytes that it has read ahead.
 ///
-/// ```no_run
+/// ```
 /// use volt::io::{AsyncBufReadExt, BufReader};
 ///
+/// # fn main() -> std::io::Result<()> {
+/// # use std::io::{Seek, Write};
+/// # use std::os::fd::AsRawFd;
+/// # let mut input = tempfile::tempfile()?;
+/// # input.write_all(b"one\nthree\n")?;
+/// # input.rewind()?;
+/// # // SAFETY: both descriptors are open; nobody else uses the standard input here.
+/// # assert_eq!(unsafe { libc::dup2(input.as_raw_fd(), 0) }, 0);
 /// volt::run(async {
+///     // echo one; echo three
 ///     let mut lines = BufReader::new(volt::io::stdin()).lines();
-///     while let Some(line) = lines.next_line().await.unwrap() {
-///         println!("{} characters", line.chars().count());
+///     let mut lengths = Vec::new();
+///     while let Some(line) = lines.next_line().await? {
+///         lengths.push(line.len());
 ///     }
-/// });
+///     assert_eq!(lengths, [3, 5]);
+///     Ok(())
+/// })
+/// # }
 /// ```
 #[must_use]
 pub fn stdin() -> Stdin {

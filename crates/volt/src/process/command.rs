@@ -305,28 +305,38 @@ impl Command {
         self.kill_on_drop
     }
 
-    /// The user under whom it runs.
+    /// The user under whom it runs. Only root may choose another one than its own.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # // SAFETY: it touches no memory.
+    /// # let user = unsafe { libc::getuid() };
     /// let mut command = volt::process::Command::new("id");
-    /// command.uid(1000).gid(1000).status().await?; // as root only
-    /// # Ok(()) }
+    /// let output = command.arg("-u").uid(user).output().await?;
+    /// assert_eq!(output.stdout, format!("{user}\n").as_bytes());
+    /// # Ok(()) })
+    /// # }
     /// ```
     pub fn uid(&mut self, id: u32) -> &mut Self {
         self.command.uid(id);
         self
     }
 
-    /// The group under which it runs.
+    /// The group under which it runs. Only root may choose another one than its own.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// # // SAFETY: it touches no memory.
+    /// # let group = unsafe { libc::getgid() };
     /// let mut command = volt::process::Command::new("id");
-    /// command.uid(1000).gid(1000).status().await?; // as root only
-    /// # Ok(()) }
+    /// let output = command.arg("-g").gid(group).output().await?;
+    /// assert_eq!(output.stdout, format!("{group}\n").as_bytes());
+    /// # Ok(()) })
+    /// # }
     /// ```
     pub fn gid(&mut self, id: u32) -> &mut Self {
         self.command.gid(id);
@@ -411,8 +421,14 @@ impl Command {
     /// ```
     #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
+        self.spawn_as("Command::spawn")
+    }
+
+    /// The same for the function `caller`, which the panic names.
+    #[track_caller]
+    fn spawn_as(&mut self, caller: &'static str) -> io::Result<Child> {
         // Before the child starts: nobody would own it after a panic.
-        context::require("Command::spawn");
+        context::require(caller);
         exit::reap();
         Child::new(self.command.spawn()?, self.kill_on_drop)
     }
@@ -425,6 +441,9 @@ impl Command {
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Child::wait`].
     ///
+    /// # Panics
+    /// Outside a Volt runtime.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -434,8 +453,9 @@ impl Command {
     /// # Ok(()) })
     /// # }
     /// ```
+    #[track_caller]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
-        let child = self.spawn();
+        let child = self.spawn_as("Command::status");
         async {
             let mut child = child?;
             // Nobody can read these.
@@ -451,6 +471,9 @@ impl Command {
     /// # Errors
     /// As [`spawn`](Self::spawn) and [`Child::wait_with_output`].
     ///
+    /// # Panics
+    /// Outside a Volt runtime.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -461,9 +484,10 @@ impl Command {
     /// # Ok(()) })
     /// # }
     /// ```
+    #[track_caller]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
         self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = self.spawn();
+        let child = self.spawn_as("Command::output");
         async { child?.wait_with_output().await }
     }
 }

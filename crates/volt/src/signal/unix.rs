@@ -1,5 +1,19 @@
 //! The signals of unix.
 //!
+//! ```
+//! use volt::signal::unix::{SignalKind, signal};
+//!
+//! volt::run(async {
+//!     let mut reload = signal(SignalKind::hangup())?;
+//!     # // SAFETY: it only sends this process a signal that is caught.
+//!     # unsafe { libc::raise(libc::SIGHUP) };
+//!     // kill -HUP
+//!     assert_eq!(reload.recv().await, Some(()));
+//!     std::io::Result::Ok(())
+//! })
+//! .unwrap();
+//! ```
+//!
 //! Each [`Signal`] has a socket pair: the handler writes a byte to one end, and the task waits for
 //! the other to become readable. So any number of them work side by side, in any number of
 //! runtimes, without shared state of ours. The handlers are installed by `signal-hook-registry`.
@@ -240,11 +254,17 @@ pub struct Signal {
 /// ```
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
+    listen("signal", kind)
+}
+
+/// The same for the function `caller`, which the panic names.
+#[track_caller]
+pub(crate) fn listen(caller: &'static str, kind: SignalKind) -> io::Result<Signal> {
     if kind.0 <= 0 || FORBIDDEN.contains(&kind.0) {
         let message = format!("signal {} cannot be listened for", kind.0);
         return Err(io::Error::new(ErrorKind::InvalidInput, message));
     }
-    crate::runtime::context::require("signal");
+    crate::runtime::context::require(caller);
     let (receiver, sender) = UnixStream::pair()?;
     receiver.set_nonblocking(true)?;
     sender.set_nonblocking(true)?;
