@@ -72,8 +72,12 @@ fn large_writes_copy_once() {
     let content: Vec<u8> = (0..SIZE).map(|index| (index % 251) as u8).collect();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it");
-    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
-        builder.worker_threads(2).build().unwrap().block_on(async {
+    for workers in [0, 1, 2, 8] {
+        let mut builder = match workers {
+            0 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
+        builder.worker_threads(workers.max(1)).build().unwrap().block_on(async {
             // Wake-ups between threads are writes as well, of eight bytes each.
             let calls = |pieces: usize| pieces..pieces + 64;
 

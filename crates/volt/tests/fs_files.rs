@@ -1,32 +1,18 @@
-//! Files and directories through the public API, on both flavours.
+//! Files and directories through the public API, on both flavours, in `block_on` and on workers.
 
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::io::{ErrorKind, SeekFrom};
-use std::path::Path;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use volt::fs::{self, File, OpenOptions};
 use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
-use volt::runtime::Builder;
 
-/// Runs `body` on a current-thread runtime, and with 1, 2 and 8 workers, each in a fresh directory.
-fn on_each<F: Future<Output = ()>>(body: impl Fn(Box<Path>) -> F) {
-    for workers in [0, 1, 2, 8] {
-        let mut builder = match workers {
-            0 => Builder::new_current_thread(),
-            _ => Builder::new_multi_thread(),
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let runtime = builder.worker_threads(workers.max(1)).enable_all().build().unwrap();
-        runtime.block_on(body(folder.path().into()));
-    }
-}
+#[path = "support/files.rs"]
+mod support;
 
-fn pattern(length: usize) -> Vec<u8> {
-    (0..length).map(|index| (index % 251) as u8).collect()
-}
+use support::{on_each, pattern};
 
 #[test]
 fn content_larger_than_the_buffer_survives_the_round_trip() {
