@@ -1,29 +1,24 @@
-//! Child processes and signals, on both flavours.
+//! Child processes and signals, on both flavours, in `block_on` and on workers.
 #![cfg(unix)]
 
-use std::future::Future;
+#[path = "support/net.rs"]
+mod support;
+
+use std::future::{Future, poll_fn};
 use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
 use std::process::Stdio;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use volt::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use volt::process::Command;
 use volt::runtime::Builder;
+use volt::signal::ctrl_c;
 use volt::signal::unix::{SignalKind, signal};
 use volt::time::{sleep, timeout};
 
-/// Runs `body` on a current-thread runtime, and with 1, 2 and 8 workers.
-fn on_each<F: Future<Output = ()>>(body: impl Fn() -> F) {
-    for workers in [0, 1, 2, 8] {
-        let mut builder = match workers {
-            0 => Builder::new_current_thread(),
-            _ => Builder::new_multi_thread(),
-        };
-        let runtime = builder.worker_threads(workers.max(1)).enable_all().build().unwrap();
-        let limited = timeout(Duration::from_secs(60), body());
-        runtime.block_on(async { limited.await.expect("done within a minute") });
-    }
-}
+use support::{each, stays_pending};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -38,7 +33,7 @@ fn exists(id: u32) -> bool {
 
 #[test]
 fn the_status_is_the_childs_and_stays() {
-    on_each(|| async {
+    each(|| async {
         assert!(Command::new("true").status().await.unwrap().success());
         let mut child = shell("exit 3").spawn().unwrap();
         assert!(child.id().is_some());
@@ -53,7 +48,7 @@ fn the_status_is_the_childs_and_stays() {
 
 #[test]
 fn output_larger_than_a_pipe_is_read_while_waiting() {
-    on_each(|| async {
+    each(|| async {
         let script = "head -c 300000 /dev/zero; head -c 200000 /dev/zero >&2; exit 1";
         let output = shell(script).output().await.unwrap();
         assert_eq!((output.stdout.len(), output.stderr.len()), (300_000, 200_000));
@@ -63,7 +58,7 @@ fn output_larger_than_a_pipe_is_read_while_waiting() {
 
 #[test]
 fn a_child_is_talked_to_through_its_pipes() {
-    on_each(|| async {
+    each(|| async {
         let mut cat = Command::new("cat");
         let mut child = cat.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
@@ -81,7 +76,7 @@ fn a_child_is_talked_to_through_its_pipes() {
 
 #[test]
 fn one_childs_output_is_anothers_input() {
-    on_each(|| async {
+    each(|| async {
         let mut first = shell("echo through both").stdout(Stdio::piped()).spawn().unwrap();
         let pipe: Stdio = first.stdout.take().unwrap().try_into().unwrap();
         let output = Command::new("cat").stdin(pipe).output().await.unwrap();
@@ -92,7 +87,7 @@ fn one_childs_output_is_anothers_input() {
 
 #[test]
 fn waiting_can_be_cancelled_and_the_child_killed() {
-    on_each(|| async {
+    each(|| async {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         assert!(timeout(Duration::from_millis(20), child.wait()).await.is_err());
         assert_eq!(child.try_wait().unwrap(), None);
@@ -103,7 +98,7 @@ fn waiting_can_be_cancelled_and_the_child_killed() {
 
 #[test]
 fn a_dropped_child_goes_on_unless_told_otherwise_and_leaves_no_zombie() {
-    on_each(|| async {
+    each(|| async {
         let child = Command::new("sleep").arg("100").kill_on_drop(true).spawn().unwrap();
         let killed = child.id().unwrap();
         drop(child);
@@ -135,7 +130,7 @@ fn a_child_that_outlives_its_runtime_is_reaped_by_the_next_use() {
 
 #[test]
 fn every_listener_of_a_signal_hears_it() {
-    on_each(|| async {
+    each(|| async {
         let mut one = signal(SignalKind::user_defined1()).unwrap();
         let mut two = signal(SignalKind::user_defined1()).unwrap();
         let mut other = signal(SignalKind::user_defined2()).unwrap();
@@ -152,9 +147,72 @@ fn every_listener_of_a_signal_hears_it() {
     });
 }
 
+/// Sends this process a signal, which is caught.
+fn raise(kind: SignalKind) {
+    // SAFETY: the signal has a handler by now, so it runs that and nothing else.
+    assert_eq!(unsafe { libc::raise(kind.as_raw_value()) }, 0);
+}
+
+/// The only test that uses SIGINT: the tests of this file share the process.
+#[test]
+fn ctrl_c_is_heard_by_all_who_wait_and_by_none_who_do_not() {
+    each(|| async {
+        let mut early = Box::pin(ctrl_c());
+        let mut dropped = Box::pin(ctrl_c());
+        let late = ctrl_c();
+        poll_fn(|cx| {
+            assert!(early.as_mut().poll(cx).is_pending());
+            assert!(dropped.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(dropped);
+        let task = volt::spawn(ctrl_c());
+        // Until the task listens too, whichever thread it is on.
+        let mut task = Box::pin(task);
+        while stays_pending(&mut task).await {
+            raise(SignalKind::interrupt());
+        }
+        early.await.unwrap();
+        // It was not waiting yet when the signal came. And with nobody waiting, the process lives on.
+        raise(SignalKind::interrupt());
+        assert!(stays_pending(late).await);
+    });
+}
+
+#[test]
+fn signals_are_polled_and_those_before_a_look_count_once() {
+    each(|| async {
+        let mut alarms = signal(SignalKind::alarm()).unwrap();
+        assert!(poll_fn(|cx| std::task::Poll::Ready(alarms.poll_recv(cx).is_pending())).await);
+        for _ in 0..10 {
+            raise(SignalKind::alarm());
+        }
+        assert_eq!(poll_fn(|cx| alarms.poll_recv(cx)).await, Some(()));
+        assert!(stays_pending(poll_fn(|cx| alarms.poll_recv(cx))).await);
+        // Woken, not only found: the signal comes while the task waits.
+        let waiting = volt::spawn(async move { poll_fn(|cx| alarms.poll_recv(cx)).await });
+        sleep(Duration::from_millis(5)).await;
+        raise(SignalKind::alarm());
+        assert_eq!(waiting.await.unwrap(), Some(()));
+    });
+}
+
+#[test]
+fn a_signals_stream_ends_with_its_runtime() {
+    for runtime in support::runtimes() {
+        let guard = runtime.enter();
+        let mut ready = signal(SignalKind::io()).unwrap();
+        drop(guard);
+        drop(runtime);
+        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(other.block_on(support::bounded(ready.recv())), None);
+    }
+}
+
 #[test]
 fn signals_that_cannot_be_caught_are_refused_by_name() {
-    on_each(|| async {
+    each(|| async {
         for number in [-1, 0, 9, 19] {
             let error = signal(SignalKind::from_raw(number)).unwrap_err();
             assert!(error.to_string().contains(&number.to_string()), "{error}");
@@ -174,8 +232,16 @@ fn outside_a_runtime_no_child_is_started_and_the_panic_names_the_call() {
     command.env("MARK", &mark);
     let spawned = message(std::panic::AssertUnwindSafe(|| drop(command.spawn())));
     assert!(spawned.starts_with("`Command::spawn` needs a Volt runtime"), "{spawned}");
+    let waited = message(std::panic::AssertUnwindSafe(|| drop(command.status())));
+    assert!(waited.starts_with("`Command::status` needs a Volt runtime"), "{waited}");
+    let read = message(std::panic::AssertUnwindSafe(|| drop(command.output())));
+    assert!(read.starts_with("`Command::output` needs a Volt runtime"), "{read}");
     let listened = message(|| drop(signal(SignalKind::hangup())));
     assert!(listened.starts_with("`signal` needs a Volt runtime"), "{listened}");
+    let pressed = message(|| {
+        let _ = pin!(ctrl_c()).poll(&mut Context::from_waker(Waker::noop()));
+    });
+    assert!(pressed.starts_with("`signal::ctrl_c` needs a Volt runtime"), "{pressed}");
     // Long enough for a child to get there.
     std::thread::sleep(Duration::from_millis(50));
     assert!(!mark.exists());
@@ -196,7 +262,7 @@ fn the_standard_output_of_a_child_that_uses_volt() {
         });
         return;
     }
-    on_each(|| async {
+    each(|| async {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "the_standard_output_of_a_child_that_uses_volt", "--nocapture"]);
         command.env("VOLT_TEST_CHILD", "1").stdin(Stdio::piped());
