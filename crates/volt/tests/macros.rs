@@ -1,9 +1,17 @@
-//! The attribute macros, and the re-exported `select!`, `join!`, `try_join!` and `pin!`.
+//! The attribute macros; and the re-exported `select!`, `join!`, `try_join!` and `pin!` on both flavours,
+//! in `block_on` and on workers.
+
+#[path = "support/net.rs"]
+mod support;
 
 use std::future::{pending, ready};
 use std::time::Duration;
 
-use volt::time::sleep;
+use volt::sync::{mpsc, oneshot};
+use volt::task::yield_now;
+use volt::time::{interval, sleep};
+
+use support::each;
 
 #[volt::main]
 async fn with_arguments(a: u32, b: &str) -> Result<String, std::num::ParseIntError> {
@@ -49,33 +57,159 @@ async fn panics_pass_through() {
     panic!("with its message");
 }
 
-#[volt::test]
-async fn select_with_biased_preconditions_and_else() {
-    let never = pending::<()>();
-    volt::pin!(never);
-    for allowed in [true, false] {
-        let won = volt::select! {
-            biased;
-            () = &mut never => "never",
-            Some(text) = ready(Some("first")), if allowed => text,
-            text = ready("second") => text,
+#[test]
+fn select_with_biased_preconditions_and_else() {
+    each(|| async {
+        let never = pending::<()>();
+        volt::pin!(never);
+        for allowed in [true, false] {
+            let won = volt::select! {
+                biased;
+                () = &mut never => "never",
+                Some(text) = ready(Some("first")), if allowed => text,
+                text = ready("second") => text,
+            };
+            assert_eq!(won, if allowed { "first" } else { "second" });
+        }
+        let other = volt::select! {
+            Some(()) = ready(None) => "some",
+            else => "else",
         };
-        assert_eq!(won, if allowed { "first" } else { "second" });
-    }
-    let other = volt::select! {
-        Some(()) = ready(None) => "some",
-        else => "else",
-    };
-    assert_eq!(other, "else");
+        assert_eq!(other, "else");
+        let disabled = volt::select! {
+            () = ready(()), if false => "disabled",
+            else => "else",
+        };
+        assert_eq!(disabled, "else");
+    });
 }
 
-#[volt::test(start_paused = true)]
-async fn join_and_try_join_wait_for_all() {
-    let late = async {
-        sleep(Duration::from_millis(5)).await;
-        1
-    };
-    assert_eq!(volt::join!(late, ready(2)), (1, 2));
-    let failed = volt::try_join!(async { Err::<u8, _>("no") }, pending::<Result<u8, &str>>());
-    assert_eq!(failed, Err("no"));
+#[test]
+fn select_with_all_branches_disabled_and_no_else_panics() {
+    each(|| async {
+        let none_is_left = volt::spawn(async {
+            volt::select! {
+                Some(()) = ready(None::<()>) => {}
+                () = pending(), if false => {}
+            }
+        });
+        let error = none_is_left.await.unwrap_err();
+        let payload = error.try_into_panic().unwrap();
+        let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let message = message.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap();
+        assert!(message.contains("all branches are disabled"), "{message}");
+    });
+}
+
+/// Each turn of the loop goes on with the same work, and drops what else it began.
+#[test]
+fn select_in_a_loop_over_a_pinned_future() {
+    each(|| async {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let feeder = volt::spawn(async move {
+            for number in 0..50 {
+                sender.send(number).await.unwrap();
+                if number % 7 == 0 {
+                    yield_now().await;
+                }
+            }
+            sleep(Duration::from_millis(2)).await;
+            "fed"
+        });
+        let (finish, finished) = oneshot::channel();
+        let mut polls = 0;
+        let work = async {
+            finished.await.unwrap();
+            sleep(Duration::from_millis(1)).await;
+            "worked"
+        };
+        volt::pin!(work, feeder);
+        let mut finish = Some(finish);
+        let (mut numbers, mut fed) = (Vec::new(), None);
+        let mut ticks = interval(Duration::from_micros(200));
+        let result = loop {
+            volt::select! {
+                result = &mut work => break result,
+                Some(number) = receiver.recv() => numbers.push(number),
+                result = &mut feeder, if fed.is_none() => {
+                    fed = Some(result.unwrap());
+                    finish.take().unwrap().send(()).unwrap();
+                }
+                _ = ticks.tick() => polls += 1,
+            }
+        };
+        assert_eq!((result, fed), ("worked", Some("fed")));
+        assert_eq!(numbers, Vec::from_iter(0..50), "no message was lost with a dropped `recv`");
+        assert!(polls > 0);
+    });
+}
+
+/// In the order of its branches with `biased`, in any order without.
+#[test]
+fn select_is_fair_unless_biased() {
+    each(|| async {
+        let mut wins = [0; 3];
+        for _ in 0..300 {
+            let won =
+                volt::select! { () = ready(()) => 0, () = ready(()) => 1, () = ready(()) => 2 };
+            wins[won] += 1;
+            let first = volt::select! { biased; () = ready(()) => 0, () = ready(()) => 1 };
+            assert_eq!(first, 0);
+        }
+        // The odds against this are below one in 10^50.
+        assert!(wins.iter().all(|wins| *wins > 0), "{wins:?}");
+    });
+}
+
+#[test]
+fn join_waits_for_all_and_try_join_for_the_first_error() {
+    each(|| async {
+        let (left, right) = (oneshot::channel(), oneshot::channel());
+        // Neither could end before the other has begun.
+        let one = async {
+            left.0.send(1).unwrap();
+            right.1.await.unwrap()
+        };
+        let other = volt::spawn(async { left.1.await.unwrap() });
+        let third = async {
+            sleep(Duration::from_millis(1)).await;
+            right.0.send(2).unwrap();
+            3
+        };
+        let (one, other, third) = volt::join!(one, other, third);
+        assert_eq!((one, other.unwrap(), third), (2, 1, 3));
+
+        let late = async {
+            sleep(Duration::from_millis(1)).await;
+            Ok::<_, &str>("late")
+        };
+        let early = async { Ok::<_, &str>(2) };
+        assert_eq!(volt::try_join!(late, early, ready(Ok(()))), Ok(("late", 2, ())));
+
+        let (unfinished, dropped) = oneshot::channel::<()>();
+        let held = async {
+            pending::<()>().await;
+            drop(unfinished);
+            Ok::<(), &str>(())
+        };
+        let failing = async {
+            yield_now().await;
+            Err::<u8, _>("no")
+        };
+        assert_eq!(volt::try_join!(held, failing), Err("no"));
+        assert!(dropped.await.is_err(), "what was under way has been dropped");
+    });
+}
+
+#[test]
+fn pin_takes_values_and_bindings() {
+    each(|| async {
+        volt::pin! {
+            let one = async { 1 };
+            let two = async { yield_now().await; 2 };
+        }
+        let three = async { 3 };
+        volt::pin!(three);
+        assert_eq!(two.as_mut().await + one.as_mut().await + three.await, 6);
+    });
 }

@@ -29,8 +29,14 @@ struct Server {
 impl Server {
     /// Starts an example on a port of the system's choice.
     fn start(name: &str) -> Self {
+        Self::start_with(name, &[])
+    }
+
+    /// The same with more arguments.
+    fn start_with(name: &str, arguments: &[&str]) -> Self {
         let mut command = example(name);
-        command.arg("127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg("127.0.0.1:0").args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -144,6 +150,40 @@ async fn many_requests(address: SocketAddr) {
     }
     drop(sender);
     connection.await.unwrap().unwrap();
+}
+
+/// A client that shares no code with the server: neither hyper nor Volt. Each agent keeps its
+/// connection, which the server counts.
+#[test]
+fn http_hello_serves_a_foreign_client_with_any_number_of_workers() {
+    for workers in ["1", "2", "8"] {
+        let server = Server::start_with("http_hello", &[workers]);
+        let url = format!("http://{}/", server.address);
+        let agents: Vec<ureq::Agent> = (0..4).map(|_| agent()).collect();
+        std::thread::scope(|scope| {
+            for agent in &agents {
+                scope.spawn(|| {
+                    for round in 0..25 {
+                        let (url, head) = (format!("{url}{round}"), round % 3 == 2);
+                        let request = if head { agent.head(&url) } else { agent.get(&url) };
+                        let mut response = request.call().unwrap();
+                        assert_eq!(response.status(), 200);
+                        assert_eq!(response.headers()["content-length"], "13");
+                        let body = response.body_mut().read_to_string().unwrap();
+                        assert_eq!(body, if head { "" } else { "Hello, Volt!\n" });
+                    }
+                });
+            }
+        });
+        let said = server.interrupt();
+        assert!(said.contains("stopping; open connections: 4"), "{workers} workers: {said}");
+    }
+}
+
+/// One with a pool of connections of its own.
+fn agent() -> ureq::Agent {
+    let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(20)));
+    config.proxy(None).build().new_agent()
 }
 
 #[test]

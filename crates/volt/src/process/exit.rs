@@ -94,3 +94,34 @@ pub(super) fn reap() {
     // An error means that there is nothing to wait for.
     orphans.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
 }
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    /// No SIGCHLD comes any more, and a pidfd is readable from the start.
+    #[test]
+    fn an_end_before_the_watch_is_noticed() {
+        let runtime = crate::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            for fallback in [false, true] {
+                let mut child = std::process::Command::new("true").spawn().unwrap();
+                let mut info = std::mem::MaybeUninit::uninit();
+                let (all, leave) = (libc::P_PID, libc::WEXITED | libc::WNOWAIT);
+                // SAFETY: `info` has room for what the call writes; it leaves the child as it is.
+                let waited = unsafe { libc::waitid(all, child.id(), info.as_mut_ptr(), leave) };
+                assert_eq!(waited, 0);
+                let mut exit = match fallback {
+                    false => Exit::watch(&child).unwrap(),
+                    true => Exit::Sigchld(signal(SignalKind::child()).unwrap()),
+                };
+                let status = poll_fn(|cx| exit.poll_status(&mut child, cx));
+                let limit = std::time::Duration::from_secs(60);
+                let status = crate::time::timeout(limit, status).await.expect("it is stuck");
+                assert!(status.unwrap().success());
+            }
+        });
+    }
+}
