@@ -5,6 +5,7 @@
 use crate::source::{Source, code, documents, has_word, rust_files};
 
 mod edges;
+mod examples;
 mod facade;
 mod symbols;
 
@@ -63,6 +64,7 @@ fn violations(sources: &[Source], documents: &[Source]) -> Vec<Violation> {
     }
     documents.iter().for_each(|document| violations.extend(banned_words(document)));
     violations.extend(edges::check(sources));
+    violations.extend(examples::check(sources));
     violations.extend(symbols::check(sources, documents));
     violations
 }
@@ -129,6 +131,7 @@ mod tests {
             (module("use std::sync::Mutex;\n"), "", "goes around the facade"),
             (module("// SAFETY: fine\n"), "", "x.rs:2: SAFETY does not say why"),
             (module("// TODO: later\n"), "", "x.rs:2: banned word `TODO`"),
+            (module("pub fn f() {}\n"), "", "x.rs:2: `f` has no example that runs"),
             (module(""), "It is blazing.\n", "ARCHITECTURE.md:1: banned word `blazing`"),
             (module(""), "See `Gone::f`.\n", "ARCHITECTURE.md:1: `Gone::f`"),
             (module("a.load(Relaxed);\n"), "", "x.rs:2: an ordering without an ORD comment"),

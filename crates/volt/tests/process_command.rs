@@ -101,7 +101,7 @@ fn a_group_of_its_own_is_signalled_alone() {
         let mut first = Command::new("sleep").arg("100").process_group(0).spawn().unwrap();
         let id = libc::pid_t::try_from(first.id().unwrap()).unwrap();
         let mut second = Command::new("sleep").arg("100").process_group(id).spawn().unwrap();
-        // SAFETY: as above.
+        // SAFETY: it touches no memory; nobody has waited for the children of this group.
         assert_eq!(unsafe { libc::killpg(id, libc::SIGKILL) }, 0);
         assert_eq!(first.wait().await.unwrap().signal(), Some(libc::SIGKILL));
         assert_eq!(second.wait().await.unwrap().signal(), Some(libc::SIGKILL));
