@@ -1,9 +1,11 @@
 //! What continuous integration runs, stage by stage.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::command::{Tests, cargo, run as run_command, run_tests};
 use crate::sanitize::{self, Sanitizer};
+use crate::source::{Source, has_word, rust_files};
 use crate::{count, deny, idle, loom, tidy, variants};
 
 type Stage = (&'static str, fn() -> Result<Tests, String>);
@@ -16,6 +18,7 @@ const STAGES: &[Stage] = &[
     ("clippy", || none(clippy())),
     // The README's command, to the letter.
     ("test", || run_tests(&mut cargo(&["test", "--workspace"]))),
+    ("stress", || run_tests(&mut stress(&rust_files()?))),
     ("doc", || {
         none(run_command(
             cargo(&[
@@ -88,6 +91,34 @@ fn clippy() -> Result<(), String> {
     lint(&["-p", "volt-rt", "--features", "tracing"])
 }
 
+/// By what the stage `stress` multiplies the rounds: some 40 s then.
+const STRESS: &str = "3";
+
+/// The integration tests that have stress variants, with more rounds. All of a file's tests run, also
+/// those without rounds: they are built already, and short.
+fn stress(sources: &[Source]) -> Command {
+    let mut command = cargo(&["test", "--workspace"]);
+    for suite in stressed(sources) {
+        command.args(["--test", suite]);
+    }
+    command.env("VOLT_STRESS", STRESS);
+    command
+}
+
+/// The names of the integration tests that scale with `VOLT_STRESS`, by themselves or by way of the
+/// function `stress` of what they share.
+fn stressed(sources: &[Source]) -> Vec<&str> {
+    let calls = |line: &str| line.contains("stress(") && has_word(line, "stress");
+    let scales = |line: &String| has_word(line, "VOLT_STRESS") || calls(line);
+    let found = sources.iter().filter(|source| source.lines.iter().any(scales));
+    found
+        .filter_map(|source| {
+            let (_, name) = source.path.strip_prefix("crates/")?.split_once("/tests/")?;
+            name.strip_suffix(".rs").filter(|name| !name.contains('/'))
+        })
+        .collect()
+}
+
 /// Mixed load with faults for `seconds`.
 ///
 /// # Errors
@@ -105,4 +136,42 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
 
 fn none(result: Result<(), String>) -> Result<Tests, String> {
     result.map(|()| Tests::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suites_that_scale_are_found() {
+        let source = Source::new;
+        let sources = [
+            source("crates/a/tests/reads.rs", "let rounds = var(\"VOLT_STRESS\");\n"),
+            source("crates/b/tests/shares.rs", "for _ in 0..stress(20) {\n"),
+            source(
+                "crates/b/tests/support/net.rs",
+                "pub fn stress(count: usize) { \"VOLT_STRESS\"\n",
+            ),
+            source("crates/b/tests/none.rs", "fn distress() { stress_of(1) }\n"),
+            source("crates/b/src/x/tests.rs", "\"VOLT_STRESS\"\n"),
+        ];
+        assert_eq!(stressed(&sources), ["reads", "shares"]);
+        let command = stress(&sources);
+        let arguments: Vec<_> = command.get_args().filter_map(|it| it.to_str()).collect();
+        assert_eq!(arguments, ["test", "--workspace", "--test", "reads", "--test", "shares"]);
+        let (name, value) = command.get_envs().find(|(name, _)| *name == "VOLT_STRESS").unwrap();
+        assert_eq!(
+            (name.to_str(), value.and_then(|it| it.to_str())),
+            (Some("VOLT_STRESS"), Some("3"))
+        );
+    }
+
+    #[test]
+    fn there_are_suites_that_scale() {
+        let sources = rust_files().unwrap();
+        let found = stressed(&sources);
+        for name in ["hostile", "fs_system", "process_command", "channel_stress"] {
+            assert!(found.contains(&name), "{name}: {found:?}");
+        }
+    }
 }
