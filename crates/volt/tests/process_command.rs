@@ -112,13 +112,13 @@ fn a_group_of_its_own_is_signalled_alone() {
 fn a_closure_runs_in_the_child_and_its_error_is_the_starts() {
     each(|| async {
         let mut command = shell("umask");
-        // SAFETY: `umask` is async-signal-safe, touches no memory, and changes the child only.
-        unsafe {
-            command.pre_exec(|| {
-                libc::umask(0o123);
-                Ok(())
-            })
+        let mask = || {
+            // SAFETY: it touches no memory, and changes the child only.
+            unsafe { libc::umask(0o123) };
+            Ok(())
         };
+        // SAFETY: `umask` is async-signal-safe.
+        unsafe { command.pre_exec(mask) };
         assert_eq!(printed(&mut command).await.trim().trim_start_matches('0'), "123");
         // SAFETY: the closure makes a number and nothing else.
         unsafe { command.pre_exec(|| Err(std::io::Error::from_raw_os_error(libc::EDOM))) };
