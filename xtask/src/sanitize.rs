@@ -35,8 +35,20 @@ const INSTRUMENTED: [&str; 18] = [
 ];
 
 /// Those that only AddressSanitizer runs.
-const MORE_FOR_ADDRESS: [&str; 6] =
-    ["--test", "hostile", "--test", "fs_files", "--test", "process_signal"];
+const MORE_FOR_ADDRESS: [&str; 12] = [
+    "--test",
+    "hostile",
+    "--test",
+    "fs_files",
+    "--test",
+    "fs_system",
+    "--test",
+    "process_command",
+    "--test",
+    "process_sigchld",
+    "--test",
+    "process_signal",
+];
 
 /// Runs the unit and integration tests of the concurrent crates under `sanitizer`.
 ///

@@ -1,7 +1,7 @@
 //! Files and directories through the public API, on both flavours, in `block_on` and on workers.
 
 use std::collections::BTreeSet;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, SeekFrom};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -180,6 +180,14 @@ fn outside_of_a_runtime_the_call_that_needs_one_is_named() {
         panic.downcast_ref::<String>().unwrap().clone()
     }
     let needs = |name: &str| format!("`{name}` needs a Volt runtime");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("it"), "").unwrap();
+    let mut entries = volt::run(fs::read_dir(folder.path())).unwrap();
+    assert!(message(entries.next_entry()).starts_with(&needs("ReadDir::next_entry")));
+    let polled = message(poll_fn(|cx| entries.poll_next_entry(cx)));
+    assert!(polled.starts_with(&needs("ReadDir::poll_next_entry")), "{polled}");
+    let entry = volt::run(entries.next_entry()).unwrap();
+    assert_eq!(entry.expect("no entry was lost").file_name(), "it");
     assert!(message(fs::read("it")).starts_with(&needs("fs::read")));
     assert!(message(fs::write("it", "")).starts_with(&needs("fs::write")));
     assert!(message(fs::read_dir(".")).starts_with(&needs("fs::read_dir")));

@@ -196,8 +196,10 @@ fn open_files_and_descriptors_are_taken_over() {
         let number = descriptor.as_raw_fd();
         let taken = File::from(descriptor);
         assert_eq!(taken.as_raw_fd(), number);
+        let number = open().into_raw_fd();
         // SAFETY: `into_raw_fd` has given the descriptor away, and only to here.
-        let raw = unsafe { File::from_raw_fd(open().into_raw_fd()) };
+        let raw = unsafe { File::from_raw_fd(number) };
+        assert_eq!(raw.as_raw_fd(), number);
         for mut file in [taken, raw, File::from(open()), File::from_std(open())] {
             let mut three = [0; 3];
             file.seek(SeekFrom::Start(4)).await.unwrap();

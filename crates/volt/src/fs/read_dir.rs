@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 
 use super::blocking;
 use crate::io::blocking::lost;
-use crate::runtime::spawn_blocking;
+use crate::runtime::{context, spawn_blocking};
 use crate::task::JoinHandle;
 
 /// How many entries one trip to the blocking pool brings.
@@ -97,6 +97,9 @@ impl ReadDir {
     /// # Errors
     /// Of reading this entry; later ones may still be had.
     ///
+    /// # Panics
+    /// Outside of a runtime, if it has to read on.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -112,13 +115,16 @@ impl ReadDir {
     /// # }
     /// ```
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
-        poll_fn(|cx| self.poll_next_entry(cx)).await
+        poll_fn(|cx| self.poll_next("ReadDir::next_entry", cx)).await
     }
 
     /// As [`next_entry`](Self::next_entry).
     ///
     /// # Errors
     /// As [`next_entry`](Self::next_entry).
+    ///
+    /// # Panics
+    /// As `next_entry`.
     ///
     /// # Examples
     /// ```
@@ -134,6 +140,15 @@ impl ReadDir {
     /// # }
     /// ```
     pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
+        self.poll_next("ReadDir::poll_next_entry", cx)
+    }
+
+    /// The same for the function `caller`, which the panic names.
+    fn poll_next(
+        &mut self,
+        caller: &'static str,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<DirEntry>>> {
         loop {
             match &mut self.0 {
                 State::Lost => return Poll::Ready(Err(lost())),
@@ -147,6 +162,8 @@ impl ReadDir {
                     } else if !listing.more {
                         return Poll::Ready(Ok(None));
                     }
+                    // Before the listing is taken: it would be lost with a panic.
+                    context::require(caller);
                     if let State::Idle(listing) = std::mem::replace(&mut self.0, State::Lost) {
                         self.0 = State::Busy(spawn_blocking(move || listing.fetch()));
                     }
