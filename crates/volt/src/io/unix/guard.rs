@@ -74,9 +74,10 @@ pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
 #[derive(Debug)]
 pub struct TryIoError(());
 
-/// The methods that both guards have.
+/// The methods that both guards have. `$shared` and `$inner` are shared references: what a shared guard
+/// borrows outlives the guard, what an exclusive one has does not.
 macro_rules! guard {
-    ($type:ident, $argument:ty, |$guard:ident| $fd:expr) => {
+    ($type:ident, $argument:ty, $shared:ty, $inner:ty, |$guard:ident| $fd:expr) => {
         impl<'a, T: AsRawFd> $type<'a, T> {
             /// Says that the descriptor is not ready any more, unless an event has come since. The
             /// closed states stay, since they do not end.
@@ -221,7 +222,7 @@ macro_rules! guard {
             /// # }
             /// ```
             #[must_use]
-            pub fn get_inner(&self) -> &T {
+            pub fn get_inner(&self) -> $inner {
                 self.fd.get_ref()
             }
 
@@ -242,7 +243,7 @@ macro_rules! guard {
             /// # }
             /// ```
             #[must_use]
-            pub fn get_ref(&self) -> &AsyncFd<T> {
+            pub fn get_ref(&self) -> $shared {
                 self.fd
             }
         }
@@ -256,8 +257,8 @@ macro_rules! guard {
     };
 }
 
-guard!(AsyncFdReadyGuard, &'a AsyncFd<T>, |guard| guard.fd);
-guard!(AsyncFdReadyMutGuard, &mut AsyncFd<T>, |guard| guard.fd);
+guard!(AsyncFdReadyGuard, &'a AsyncFd<T>, &'a AsyncFd<T>, &'a T, |guard| guard.fd);
+guard!(AsyncFdReadyMutGuard, &mut AsyncFd<T>, &AsyncFd<T>, &T, |guard| guard.fd);
 
 impl<T: AsRawFd> AsyncFdReadyMutGuard<'_, T> {
     /// The descriptor.
