@@ -537,8 +537,9 @@ fn unix_listeners_accept_by_path_and_by_abstract_name() {
         server.await.unwrap();
         std::fs::remove_file(&path).unwrap();
 
-        let address = SocketAddr::from_abstract_name(name.as_bytes()).unwrap();
+        let address = SocketAddr::from_abstract_name(name.as_bytes()).unwrap().into();
         let listener = UnixListener::bind_addr(&address).unwrap();
+        assert_eq!(listener.local_addr().unwrap().as_abstract_name(), Some(name.as_bytes()));
         let client = UnixStream::connect_addr(&address).await.unwrap();
         let (server, _) = std::future::poll_fn(|cx| listener.poll_accept(cx)).await.unwrap();
         let ((mut reader, _keep), (_, mut writer)) = (client.into_split(), server.into_split());

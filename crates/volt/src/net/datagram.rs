@@ -67,7 +67,7 @@ assert_eq!(a.recv(&mut [0; 16])?, 5);
             #[doc = $crate::net::share::example!($pair,
                 "println!(\"{:?} is connected to {:?}\", a.local_addr()?, a.peer_addr()?);\n")]
             pub fn local_addr(&self) -> std::io::Result<$addr> {
-                self.io.local_addr()
+                self.io.local_addr().map(Into::into)
             }
 
             /// The address that the socket is connected to.
@@ -79,7 +79,7 @@ assert_eq!(a.recv(&mut [0; 16])?, 5);
             #[doc = $crate::net::share::example!($pair,
                 "println!(\"{:?} is connected to {:?}\", a.local_addr()?, a.peer_addr()?);\n")]
             pub fn peer_addr(&self) -> std::io::Result<$addr> {
-                self.io.peer_addr()
+                self.io.peer_addr().map(Into::into)
             }
 
             /// Waits for a datagram.
@@ -255,7 +255,7 @@ println!(\"{count} bytes from {from:?}\");
 # assert_eq!(&buf[..count], b\"hello\");
 ")]
             pub async fn recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $addr)> {
-                self.read(|| self.io.recv_from(buf)).await
+                self.read(|| self.io.recv_from(buf)).await.map(|(count, from)| (count, from.into()))
             }
 
             /// [`recv_from`](Self::recv_from) for hand-written futures; the last task to poll is
@@ -297,7 +297,7 @@ let (count, from) = a.try_recv_from(&mut [0; 16])?;
 println!(\"{count} bytes from {from:?}\");
 ")]
             pub fn try_recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $addr)> {
-                self.try_receive(|| self.io.recv_from(buf))
+                self.try_receive(|| self.io.recv_from(buf)).map(|(count, from)| (count, from.into()))
             }
 
             /// [`recv_from`](Self::recv_from) into the spare room of `buf`, which is not zeroed

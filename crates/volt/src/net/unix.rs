@@ -8,13 +8,13 @@ mod socket;
 mod stream;
 mod ucred;
 
+pub use self::addr::SocketAddr;
 pub use self::datagram::UnixDatagram;
 pub use self::listener::UnixListener;
 pub use self::socket::UnixSocket;
 pub use self::stream::UnixStream;
 pub use self::ucred::UCred;
 pub use libc::{gid_t, pid_t, uid_t};
-pub use std::os::unix::net::SocketAddr;
 
 use super::split;
 

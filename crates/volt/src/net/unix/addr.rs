@@ -1,14 +1,108 @@
-//! Addresses of unix sockets, as `socket2` has them.
+//! Addresses of unix sockets.
 #![forbid(unsafe_code)]
 
+use std::fmt;
 use std::io;
+use std::os::unix::net::SocketAddr as StdSocketAddr;
 use std::path::Path;
 
 use socket2::SockAddr;
 
-use super::SocketAddr;
+/// Where a unix socket is: at a path, at an abstract name (Linux), or nowhere.
+///
+/// It comes from the standard library's address and becomes one, and that has the constructors.
+///
+/// # Examples
+/// ```
+/// use volt::net::unix::SocketAddr;
+///
+/// let address = SocketAddr::from(std::os::unix::net::SocketAddr::from_pathname("/run/volt")?);
+/// assert_eq!(address.as_pathname(), Some("/run/volt".as_ref()));
+/// let address = std::os::unix::net::SocketAddr::from(address);
+/// assert!(!address.is_unnamed());
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone)]
+pub struct SocketAddr(pub(super) StdSocketAddr);
 
-/// The standard library's address for what a system call has returned.
+impl SocketAddr {
+    /// True if the socket is not bound: nobody can send to it by its address.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// let (a, _b) = volt::net::UnixStream::pair()?;
+    /// assert!(a.local_addr()?.is_unnamed());
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.0.is_unnamed()
+    }
+
+    /// The path, if the socket is at one.
+    ///
+    /// # Examples
+    /// ```
+    /// # volt::run(async {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("socket");
+    /// let listener = volt::net::UnixListener::bind(&path)?;
+    /// assert_eq!(listener.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn as_pathname(&self) -> Option<&Path> {
+        self.0.as_pathname()
+    }
+
+    /// The abstract name, if the socket has one.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(target_os = "linux")]
+    /// # volt::run(async {
+    /// use std::os::linux::net::SocketAddrExt;
+    ///
+    /// let name = format!("volt-doc-name-{}", std::process::id());
+    /// let address = std::os::unix::net::SocketAddr::from_abstract_name(&name)?;
+    /// let listener = volt::net::UnixListener::bind_addr(&address.into())?;
+    /// assert_eq!(listener.local_addr()?.as_abstract_name(), Some(name.as_bytes()));
+    /// # std::io::Result::Ok(())
+    /// # }).unwrap();
+    /// ```
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[must_use]
+    pub fn as_abstract_name(&self) -> Option<&[u8]> {
+        #[cfg(target_os = "android")]
+        use std::os::android::net::SocketAddrExt;
+        #[cfg(target_os = "linux")]
+        use std::os::linux::net::SocketAddrExt;
+        self.0.as_abstract_name()
+    }
+}
+
+impl fmt::Debug for SocketAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<StdSocketAddr> for SocketAddr {
+    fn from(address: StdSocketAddr) -> Self {
+        Self(address)
+    }
+}
+
+impl From<SocketAddr> for StdSocketAddr {
+    fn from(address: SocketAddr) -> Self {
+        address.0
+    }
+}
+
+/// The address that a system call has returned to `socket2`.
 pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = from.as_abstract_namespace() {
@@ -16,8 +110,8 @@ pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
         use std::os::android::net::SocketAddrExt;
         #[cfg(target_os = "linux")]
         use std::os::linux::net::SocketAddrExt;
-        return SocketAddr::from_abstract_name(name);
+        return StdSocketAddr::from_abstract_name(name).map(SocketAddr);
     }
     // No name is the empty path.
-    SocketAddr::from_pathname(from.as_pathname().unwrap_or(Path::new("")))
+    StdSocketAddr::from_pathname(from.as_pathname().unwrap_or(Path::new(""))).map(SocketAddr)
 }

@@ -74,15 +74,14 @@ impl UnixListener {
     /// # volt::runtime::Runtime::new()?.block_on(async {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("socket");
-    /// use volt::net::unix::SocketAddr;
-    /// let address = SocketAddr::from_pathname(&path)?;
-    /// let listener = volt::net::UnixListener::bind_addr(&address)?;
+    /// let address = std::os::unix::net::SocketAddr::from_pathname(&path)?;
+    /// let listener = volt::net::UnixListener::bind_addr(&address.into())?;
     /// # Ok(()) })
     /// # }
     /// ```
     #[track_caller]
     pub fn bind_addr(addr: &SocketAddr) -> io::Result<Self> {
-        Self::new("UnixListener::bind_addr", mio::net::UnixListener::bind_addr(addr)?)
+        Self::new("UnixListener::bind_addr", mio::net::UnixListener::bind_addr(&addr.0)?)
     }
 
     #[track_caller]
@@ -115,7 +114,7 @@ impl UnixListener {
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         let (io, addr) =
             self.io.registration().async_io(Interest::READABLE, || self.io.accept()).await?;
-        Ok((UnixStream::open("UnixListener::accept", io)?, addr))
+        Ok((UnixStream::open("UnixListener::accept", io)?, addr.into()))
     }
 
     /// [`accept`](Self::accept) for hand-written futures. Only the task that polled last is woken.
@@ -138,7 +137,7 @@ impl UnixListener {
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         let (io, addr) =
             ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.io.accept()))?;
-        Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, addr)))
+        Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, addr.into())))
     }
 
     /// Takes over a listener of the standard library, which must be non-blocking.
@@ -205,7 +204,7 @@ impl UnixListener {
     /// # }
     /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.io.local_addr()
+        self.io.local_addr().map(SocketAddr)
     }
 
     /// Takes the error that the socket has recorded, if any (`SO_ERROR`).

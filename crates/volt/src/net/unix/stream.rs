@@ -85,7 +85,7 @@ impl UnixStream {
     /// ```
     pub async fn connect_addr(addr: &SocketAddr) -> io::Result<Self> {
         let handle = Handle::current("UnixStream::connect_addr");
-        Self::finish_connect(handle, mio::net::UnixStream::connect_addr(addr)?).await
+        Self::finish_connect(handle, mio::net::UnixStream::connect_addr(&addr.0)?).await
     }
 
     pub(super) async fn finish_connect(
@@ -193,7 +193,7 @@ impl UnixStream {
     /// # }
     /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.io.local_addr()
+        self.io.local_addr().map(SocketAddr)
     }
 
     /// The other end's address.
@@ -211,7 +211,7 @@ impl UnixStream {
     /// # }
     /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.io.peer_addr()
+        self.io.peer_addr().map(SocketAddr)
     }
 
     /// Who the other end was when it connected.
