@@ -14,15 +14,40 @@
 use std::future::Future;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::ReadBuf;
 
-use crate::runtime::{spawn_blocking, spawn_mandatory_blocking};
+use crate::runtime::{context, spawn_blocking, spawn_mandatory_blocking};
 use crate::task::JoinHandle;
 
 /// The most that one operation moves: a compromise between trips to the pool and memory.
 pub(crate) const MOST_BUFFERED: usize = 2 * 1024 * 1024;
+
+/// The calls that a panic outside of a runtime names.
+pub(crate) trait Calls {
+    const READ: &'static str;
+    const WRITE: &'static str;
+    const SEEK: &'static str;
+}
+
+macro_rules! calls {
+    ($($file:ty: $name:literal),*) => {$(
+        impl Calls for $file {
+            const READ: &'static str = concat!($name, "::read");
+            const WRITE: &'static str = concat!($name, "::write");
+            const SEEK: &'static str = concat!($name, "::seek");
+        }
+    )*};
+}
+
+calls!(
+    Arc<std::fs::File>: "File",
+    std::io::Stdin: "Stdin",
+    std::io::Stdout: "Stdout",
+    std::io::Stderr: "Stderr"
+);
 
 /// A blocking file with asynchronous operations, one at a time.
 pub(crate) struct Blocking<F> {
@@ -202,7 +227,7 @@ impl<F> Blocking<F> {
     }
 }
 
-impl<F: Send + 'static> Blocking<F> {
+impl<F: Calls + Send + 'static> Blocking<F> {
     /// The file, together with `operation`, for the pool.
     fn prepare(
         &mut self,
@@ -217,7 +242,8 @@ impl<F: Send + 'static> Blocking<F> {
         }
     }
 
-    /// Sends the file to the pool with `operation`.
+    /// Sends the file to the pool with `operation`. The caller has seen to it that there is a runtime
+    /// before it changed anything.
     fn start(&mut self, operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static) {
         self.state = State::Busy(spawn_blocking(self.prepare(operation)));
     }
@@ -253,6 +279,7 @@ impl<F: Send + 'static> Blocking<F> {
                 return Poll::Ready(Ok(()));
             }
             let length = to.remaining().min(self.most_buffered);
+            context::require(F::READ);
             self.start(move |idle| Outcome::Read(idle.buffer.fill(&mut idle.file, length)));
         }
     }
@@ -273,6 +300,7 @@ impl<F: Send + 'static> Blocking<F> {
         if let Some(error) = self.write_error.take() {
             return Poll::Ready(Err(error));
         }
+        context::require(F::WRITE);
         let length = from.len().min(self.most_buffered);
         let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
         let unread = buffer.bytes().len();
@@ -298,6 +326,7 @@ impl<F: Send + 'static> Blocking<F> {
             let message = "another operation on the file is pending; wait for it before seeking";
             return Err(io::Error::other(message));
         }
+        context::require(F::SEEK);
         let buffer = &mut self.idle().buffer;
         let unread = buffer.bytes().len() as i64;
         buffer.clear();

@@ -76,6 +76,9 @@ pub struct AsyncFdRegisterError<T> {
     cause: io::Error,
 }
 
+/// What a descriptor is registered for if nobody says otherwise.
+const BOTH: Interest = Interest::READABLE.add(Interest::WRITABLE);
+
 /// The object is there: only `into_inner` takes it, which takes the `AsyncFd`, too.
 fn present<T>(inner: Option<T>) -> T {
     inner.expect("taken apart only by value")
@@ -105,7 +108,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// ```
     #[track_caller]
     pub fn new(inner: T) -> io::Result<Self> {
-        Self::with_interest(inner, Interest::READABLE | Interest::WRITABLE)
+        Self::registered("AsyncFd::new", inner, BOTH).map_err(Into::into)
     }
 
     /// Registers `inner` for `interest`.
@@ -130,7 +133,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// ```
     #[track_caller]
     pub fn with_interest(inner: T, interest: Interest) -> io::Result<Self> {
-        Self::try_with_interest(inner, interest).map_err(Into::into)
+        Self::registered("AsyncFd::with_interest", inner, interest).map_err(Into::into)
     }
 
     /// As [`new`](Self::new), but returns `inner` with the error.
@@ -153,7 +156,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// ```
     #[track_caller]
     pub fn try_new(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
-        Self::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
+        Self::registered("AsyncFd::try_new", inner, BOTH)
     }
 
     /// As [`with_interest`](Self::with_interest), but returns `inner` with the error.
@@ -180,7 +183,17 @@ impl<T: AsRawFd> AsyncFd<T> {
         inner: T,
         interest: Interest,
     ) -> Result<Self, AsyncFdRegisterError<T>> {
-        let (handle, fd) = (Handle::current("AsyncFd::new"), inner.as_raw_fd());
+        Self::registered("AsyncFd::try_with_interest", inner, interest)
+    }
+
+    /// Registers `inner`, for the constructor `caller`.
+    #[track_caller]
+    fn registered(
+        caller: &'static str,
+        inner: T,
+        interest: Interest,
+    ) -> Result<Self, AsyncFdRegisterError<T>> {
+        let (handle, fd) = (Handle::current(caller), inner.as_raw_fd());
         match Registration::new(handle, &mut SourceFd(&fd), fd, interest, Start::Unknown) {
             Ok(registration) => Ok(Self { inner: Some(inner), registration }),
             Err(cause) => Err(AsyncFdRegisterError { inner, cause }),
@@ -213,7 +226,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// ```
     #[track_caller]
     pub unsafe fn register(inner: T) -> Result<Self, AsyncFdRegisterError<T>> {
-        Self::try_new(inner)
+        Self::registered("AsyncFd::register", inner, BOTH)
     }
 
     /// As [`try_with_interest`](Self::try_with_interest).
@@ -245,7 +258,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         inner: T,
         interest: Interest,
     ) -> Result<Self, AsyncFdRegisterError<T>> {
-        Self::try_with_interest(inner, interest)
+        Self::registered("AsyncFd::register_with_interest", inner, interest)
     }
 
     /// The wrapped object.

@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::{option, vec};
 
+use crate::runtime::context;
+
 /// What can be turned into socket addresses, possibly by asking the system's resolver.
 ///
 /// Implemented for the address types of [`std::net`], for pairs of a host or address and a port,
@@ -52,21 +54,25 @@ pub trait ToSocketAddrs: sealed::Resolve {}
 pub async fn lookup_host<T: ToSocketAddrs>(
     host: T,
 ) -> io::Result<impl Iterator<Item = SocketAddr>> {
-    host.resolve(sealed::Token).await
+    resolve("lookup_host", host).await
 }
 
-/// As [`lookup_host`], for the constructors of sockets.
-pub(super) async fn resolve<T: ToSocketAddrs>(host: T) -> io::Result<T::Iter> {
-    host.resolve(sealed::Token).await
+/// As [`lookup_host`], for the function `caller`, whose name a panic outside of a runtime gives.
+pub(super) async fn resolve<T: ToSocketAddrs>(
+    caller: &'static str,
+    host: T,
+) -> io::Result<T::Iter> {
+    host.resolve(Token { caller }).await
 }
 
-/// Tries each address that `host` stands for, until one works.
+/// Tries each address that `host` stands for, until one works. For the function `caller`.
 pub(super) async fn try_each<T: ToSocketAddrs, R, F: Future<Output = io::Result<R>>>(
+    caller: &'static str,
     host: T,
     mut attempt: impl FnMut(SocketAddr) -> F,
 ) -> io::Result<R> {
     let mut last = None;
-    for address in resolve(host).await? {
+    for address in resolve(caller, host).await? {
         match attempt(address).await {
             Ok(result) => return Ok(result),
             Err(error) => last = Some(error),
@@ -81,9 +87,11 @@ pub(crate) mod sealed {
     use std::io;
     use std::net::SocketAddr;
 
-    /// Only this crate can call `resolve`.
+    /// Only this crate can call `resolve`, and says for which function.
     #[derive(Debug)]
-    pub struct Token;
+    pub struct Token {
+        pub(super) caller: &'static str,
+    }
 
     #[doc(hidden)]
     pub trait Resolve {
@@ -130,9 +138,14 @@ impl Lookup {
     }
 
     /// Asks the system's resolver.
+    ///
+    /// # Panics
+    /// Outside of a runtime, naming `token.caller`.
     fn ask<T: std::net::ToSocketAddrs<Iter = vec::IntoIter<SocketAddr>> + Send + 'static>(
+        token: &Token,
         name: T,
     ) -> Self {
+        context::require(token.caller);
         Self::Asking(crate::task::spawn_blocking(move || name.to_socket_addrs()))
     }
 }
@@ -175,10 +188,10 @@ impl Resolve for str {
     type Iter = Addresses;
     type Future = Lookup;
 
-    fn resolve(&self, _: Token) -> Lookup {
+    fn resolve(&self, token: Token) -> Lookup {
         match self.parse() {
             Ok(address) => Lookup::known(address),
-            Err(_) => Lookup::ask(self.to_owned()),
+            Err(_) => Lookup::ask(&token, self.to_owned()),
         }
     }
 }
@@ -189,11 +202,11 @@ impl Resolve for (&str, u16) {
     type Iter = Addresses;
     type Future = Lookup;
 
-    fn resolve(&self, _: Token) -> Lookup {
+    fn resolve(&self, token: Token) -> Lookup {
         let (host, port) = *self;
         match host.parse::<IpAddr>() {
             Ok(ip) => Lookup::known(SocketAddr::new(ip, port)),
-            Err(_) => Lookup::ask((host.to_owned(), port)),
+            Err(_) => Lookup::ask(&token, (host.to_owned(), port)),
         }
     }
 }

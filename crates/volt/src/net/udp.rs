@@ -74,9 +74,12 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        try_each(addr, |addr| async move {
-            Self::new("UdpSocket::bind", mio::net::UdpSocket::bind(addr)?)
-        })
+        let caller = "UdpSocket::bind";
+        try_each(
+            caller,
+            addr,
+            |addr| async move { Self::new(caller, mio::net::UdpSocket::bind(addr)?) },
+        )
         .await
     }
 
@@ -98,7 +101,8 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
-        try_each(addr, |addr| std::future::ready(self.io.connect(addr))).await
+        let connect = |addr| std::future::ready(self.io.connect(addr));
+        try_each("UdpSocket::connect", addr, connect).await
     }
 
     /// Sends to `target` (the first address that it stands for).
@@ -122,7 +126,8 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], target: A) -> io::Result<usize> {
-        let target = resolve(target).await?.next().ok_or_else(|| {
+        let mut targets = resolve("UdpSocket::send_to", target).await?;
+        let target = targets.next().ok_or_else(|| {
             io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to")
         })?;
         let send = || self.io.send_to(buf, target);

@@ -53,8 +53,9 @@ impl TcpListener {
     /// # }
     /// ```
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        try_each(addr, |addr| async move {
-            Self::new("TcpListener::bind", mio::net::TcpListener::bind(addr)?)
+        let caller = "TcpListener::bind";
+        try_each(caller, addr, |addr| async move {
+            Self::new(caller, mio::net::TcpListener::bind(addr)?)
         })
         .await
     }

@@ -83,8 +83,9 @@ impl TcpStream {
     /// # Ok(()) }
     /// ```
     pub async fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
-        try_each(addr, |addr| async move {
-            let handle = Handle::current("TcpStream::connect");
+        let caller = "TcpStream::connect";
+        try_each(caller, addr, |addr| async move {
+            let handle = Handle::current(caller);
             Self::finish_connect(handle, mio::net::TcpStream::connect(addr)?).await
         })
         .await
@@ -110,6 +111,7 @@ impl TcpStream {
     }
 
     /// Wraps a connection that has been accepted.
+    #[track_caller]
     pub(super) fn accepted(caller: &'static str, io: mio::net::TcpStream) -> io::Result<Self> {
         Ok(Self { io: Evented::open(caller, io, EXTRA)? })
     }

@@ -161,7 +161,8 @@ impl OpenOptions {
     pub fn open_receiver<P: AsRef<Path>>(&self, path: P) -> io::Result<Receiver> {
         let mut how = File::options();
         how.read(true);
-        Receiver::from_file_unchecked(self.open(path.as_ref(), how)?)
+        let fd = OwnedFd::from(self.open(path.as_ref(), how)?);
+        Receiver::new("pipe::OpenOptions::open_receiver", fd.into())
     }
 
     /// Opens the FIFO at `path` for writing.
@@ -191,7 +192,8 @@ impl OpenOptions {
     pub fn open_sender<P: AsRef<Path>>(&self, path: P) -> io::Result<Sender> {
         let mut how = File::options();
         how.write(true);
-        Sender::from_file_unchecked(self.open(path.as_ref(), how)?)
+        let fd = OwnedFd::from(self.open(path.as_ref(), how)?);
+        Sender::new("pipe::OpenOptions::open_sender", fd.into())
     }
 
     fn open(&self, path: &Path, mut how: std::fs::OpenOptions) -> io::Result<File> {
@@ -228,6 +230,15 @@ macro_rules! end {
                 Ok(Self { io: Evented::new(handle, io, $interest, Start::Open)? })
             }
 
+            /// `from_file`, for the function `caller`.
+            #[track_caller]
+            fn checked(caller: &'static str, file: File) -> io::Result<Self> {
+                let file = check_pipe(file)?;
+                check_access(file.as_fd(), $access, $denied)?;
+                SockRef::from(&file).set_nonblocking(true)?;
+                Self::new(caller, OwnedFd::from(file).into())
+            }
+
             /// Takes over an open file, which must be this end of a pipe, and makes it non-blocking.
             ///
             /// # Errors
@@ -247,10 +258,7 @@ assert_eq!(no_pipe.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
 ")]
             #[track_caller]
             pub fn from_file(file: File) -> io::Result<Self> {
-                let file = check_pipe(file)?;
-                check_access(file.as_fd(), $access, $denied)?;
-                SockRef::from(&file).set_nonblocking(true)?;
-                Self::from_file_unchecked(file)
+                Self::checked(concat!("pipe::", stringify!($type), "::from_file"), file)
             }
 
             /// Takes over a descriptor; as [`from_file`](Self::from_file).
@@ -268,7 +276,7 @@ let a = ", stringify!($type), "::from_owned_fd(a.into_blocking_fd()?)?;
 ")]
             #[track_caller]
             pub fn from_owned_fd(fd: OwnedFd) -> io::Result<Self> {
-                Self::from_file(fd.into())
+                Self::checked(concat!("pipe::", stringify!($type), "::from_owned_fd"), fd.into())
             }
 
             /// Takes over an open file without a look at it: the caller knows that it is this end of
@@ -288,7 +296,8 @@ let a = ", stringify!($type), "::from_file_unchecked(file)?;
 ")]
             #[track_caller]
             pub fn from_file_unchecked(file: File) -> io::Result<Self> {
-                Self::from_owned_fd_unchecked(file.into())
+                let fd = OwnedFd::from(file);
+                Self::new(concat!("pipe::", stringify!($type), "::from_file_unchecked"), fd.into())
             }
 
             /// Takes over a descriptor; as [`from_file_unchecked`](Self::from_file_unchecked).
@@ -306,7 +315,7 @@ let a = ", stringify!($type), "::from_owned_fd_unchecked(a.into_nonblocking_fd()
 ")]
             #[track_caller]
             pub fn from_owned_fd_unchecked(fd: OwnedFd) -> io::Result<Self> {
-                Self::new(concat!("pipe::", stringify!($type)), fd.into())
+                Self::new(concat!("pipe::", stringify!($type), "::from_owned_fd_unchecked"), fd.into())
             }
 
             /// Gives the descriptor up, set to blocking, for a child process for one.
