@@ -10,17 +10,19 @@ use super::header::Header;
 
 /// Tells a task from all others that are alive.
 ///
-/// Ids have no order, and the id of a task that has completed may be given to another one later
-/// (though not soon: it combines the task's address with a counter).
+/// The id of a task that has completed may be given to another one later (though not soon: it
+/// combines the task's address with a counter). So the order of ids, which is there for sets and
+/// maps, says nothing about which task is older.
 ///
 /// # Examples
 /// ```
 /// volt::run(async {
 ///     let (a, b) = (volt::spawn(async {}), volt::spawn(async {}));
 ///     assert_ne!(a.id(), b.id());
+///     assert_eq!(std::collections::BTreeSet::from([a.id(), b.id(), a.id()]).len(), 2);
 /// });
 /// ```
-#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(NonZeroU64);
 
 impl Id {

@@ -119,7 +119,10 @@ impl<T: 'static> LocalKey<T> {
     /// # Panics
     /// If the value is borrowed just now (inside [`with`](Self::with)), or the thread is ending.
     #[track_caller]
-    pub fn sync_scope<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
+    pub fn sync_scope<F, R>(&'static self, value: T, f: F) -> R
+    where
+        F: FnOnce() -> R,
+    {
         let mut value = Some(value);
         match self.within(&mut value, f) {
             Ok(result) => result,
@@ -139,7 +142,10 @@ impl<T: 'static> LocalKey<T> {
     /// # Panics
     /// Outside of a scope of this key.
     #[track_caller]
-    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+    pub fn with<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&T) -> R,
+    {
         match self.try_with(f) {
             Ok(result) => result,
             Err(error) => panic!("cannot access a task-local value: {error}"),
@@ -156,7 +162,10 @@ impl<T: 'static> LocalKey<T> {
     ///
     /// # Errors
     /// Outside of a scope of this key.
-    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
+    pub fn try_with<F, R>(&'static self, f: F) -> Result<R, AccessError>
+    where
+        F: FnOnce(&T) -> R,
+    {
         let result = self.value.try_with(|value| value.borrow().as_ref().map(f));
         result.ok().flatten().ok_or(AccessError { _private: () })
     }
