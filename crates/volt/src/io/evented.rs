@@ -160,6 +160,24 @@ impl<E: RawRead> Evented<E> {
         }
         Poll::Ready(Ok(()))
     }
+
+    /// [`poll_read`](Self::poll_read) into several buffers, for the traits of `futures-io`. A short one
+    /// does not count as the last: only `receive` knows whether the read was cut.
+    #[cfg(feature = "futures-io")]
+    pub(crate) fn poll_read_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let (event, count) = ready!(
+            self.registration
+                .poll_io(Direction::Read, cx, |event| { Ok((event, self.read_vectored(bufs)?)) })
+        )?;
+        if count > 0 && !ends(event) {
+            self.registration.has_read(event, false);
+        }
+        Poll::Ready(Ok(count))
+    }
 }
 
 /// Writing, for streams, pipes and their halves.

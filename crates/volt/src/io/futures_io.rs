@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(private_bounds, reason = "the bound is sealed: TCP and unix streams")]
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -15,7 +15,7 @@ use crate::net::UnixStream;
 use crate::net::split::{Half, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 
 macro_rules! read {
-    ($([$($generics:tt)*] $type:ty),*) => {$(
+    ($([$($generics:tt)*] $type:ty, |$this:ident| $io:expr;)*) => {$(
         impl<$($generics)*> AsyncRead for $type {
             fn poll_read(
                 self: Pin<&mut Self>,
@@ -25,6 +25,15 @@ macro_rules! read {
                 let mut buf = ReadBuf::new(buf);
                 ready!(super::AsyncRead::poll_read(self, cx, &mut buf))?;
                 Poll::Ready(Ok(buf.filled().len()))
+            }
+
+            fn poll_read_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                bufs: &mut [IoSliceMut<'_>],
+            ) -> Poll<io::Result<usize>> {
+                let $this = self.get_mut();
+                $io.poll_read_vectored(cx, bufs)
             }
         }
     )*};
@@ -61,9 +70,13 @@ macro_rules! write {
     )*};
 }
 
-read!([] TcpStream, ['a, S: Half] ReadHalf<'a, S>, [S: Half] OwnedReadHalf<S>);
+read!(
+    [] TcpStream, |this| Half::io(this);
+    ['a, S: Half] ReadHalf<'a, S>, |this| this.0.io();
+    [S: Half] OwnedReadHalf<S>, |this| this.0.io();
+);
 write!([] TcpStream, ['a, S: Half] WriteHalf<'a, S>, [S: Half] OwnedWriteHalf<S>);
 #[cfg(unix)]
-read!([] UnixStream);
+read!([] UnixStream, |this| Half::io(this););
 #[cfg(unix)]
 write!([] UnixStream);

@@ -33,7 +33,7 @@ pub(crate) trait Half {
 /// # Ok(()) })
 /// # }
 /// ```
-pub struct ReadHalf<'a, S>(pub(super) &'a S);
+pub struct ReadHalf<'a, S>(pub(crate) &'a S);
 
 /// The writing half that [`TcpStream::split`](super::TcpStream::split) borrows.
 ///
@@ -68,7 +68,7 @@ pub struct WriteHalf<'a, S>(pub(super) &'a S);
 /// # Ok(()) })
 /// # }
 /// ```
-pub struct OwnedReadHalf<S>(pub(super) Arc<S>);
+pub struct OwnedReadHalf<S>(pub(crate) Arc<S>);
 
 /// The writing half that [`TcpStream::into_split`](super::TcpStream::into_split) makes. Dropping it
 /// shuts the stream down for writing.
