@@ -5,6 +5,7 @@
 mod support;
 
 use std::convert::Infallible;
+use std::io::{IoSlice, IoSliceMut};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::rt::{Executor, Sleep, Timer};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use support::each;
+use support::{bounded, each, tcp_pair};
 use volt::hyper::{VoltExecutor, VoltIo, VoltTimer};
 use volt::net::UnixStream;
 
@@ -35,6 +36,99 @@ fn futures_io_reads_and_writes() {
         AsyncReadExt::read_to_end(&mut a, &mut back).await.unwrap();
         assert!(back == [3; 500_000]);
         other.await.unwrap();
+    });
+}
+
+/// What `$writer` sends is what `$reader` finds, in one buffer and in several; each of those is one
+/// read. In the end `$writer` closes.
+macro_rules! exchange_vectored {
+    ($reader:expr, $writer:expr) => {{
+        let (reader, writer) = (&mut $reader, &mut $writer);
+        let sent = writer.write_vectored(&[IoSlice::new(b"he"), IoSlice::new(b"llo")]).await;
+        assert_eq!(sent.unwrap(), 5);
+        let (mut first, mut second) = ([0; 2], [0; 8]);
+        let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        assert_eq!(bounded(reader.read_vectored(&mut bufs)).await.unwrap(), 5);
+        assert_eq!((&first, &second[..3]), (b"he", &b"llo"[..]));
+        // It waits.
+        let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        let later = async {
+            volt::time::sleep(Duration::from_millis(2)).await;
+            writer.write_all(b"abc").await.unwrap();
+        };
+        let read = futures::future::join(reader.read_vectored(&mut bufs), later);
+        assert_eq!(bounded(read).await.0.unwrap(), 3);
+        assert_eq!((&first, second[0]), (b"ab", b'c'));
+        writer.write_all(b"xyz").await.unwrap();
+        let mut rest = [0; 3];
+        bounded(reader.read_exact(&mut rest)).await.unwrap();
+        assert_eq!(&rest, b"xyz");
+        writer.flush().await.unwrap();
+        writer.close().await.unwrap();
+        let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        assert_eq!(bounded(reader.read_vectored(&mut bufs)).await.unwrap(), 0);
+        assert_eq!(bounded(reader.read(&mut rest)).await.unwrap(), 0);
+    }};
+}
+
+#[test]
+fn futures_io_on_streams_and_halves() {
+    each(|| async {
+        let (mut a, mut b) = tcp_pair().await;
+        exchange_vectored!(a, b);
+        exchange_vectored!(b, a);
+        let (mut a, mut b) = tcp_pair().await;
+        {
+            let ((mut reader, mut writer), (mut other, mut answer)) = (a.split(), b.split());
+            exchange_vectored!(reader, answer);
+            exchange_vectored!(other, writer);
+        }
+        let (a, b) = tcp_pair().await;
+        let ((mut reader, mut writer), (mut other, mut answer)) = (a.into_split(), b.into_split());
+        exchange_vectored!(reader, answer);
+        exchange_vectored!(other, writer);
+
+        let (mut a, mut b) = UnixStream::pair().unwrap();
+        exchange_vectored!(a, b);
+        exchange_vectored!(b, a);
+        let (mut a, mut b) = UnixStream::pair().unwrap();
+        {
+            let ((mut reader, mut writer), (mut other, mut answer)) = (a.split(), b.split());
+            exchange_vectored!(reader, answer);
+            exchange_vectored!(other, writer);
+        }
+        let (a, b) = UnixStream::pair().unwrap();
+        let ((mut reader, mut writer), (mut other, mut answer)) = (a.into_split(), b.into_split());
+        exchange_vectored!(reader, answer);
+        exchange_vectored!(other, writer);
+    });
+}
+
+/// More than the sockets hold, in reads of many buffers, while the other side writes in parts.
+#[test]
+fn futures_io_vectored_reads_keep_the_order() {
+    each(|| async {
+        let (mut a, mut b) = tcp_pair().await;
+        let data: Vec<u8> = (0..1_000_000_u32).map(|i| (i % 251) as u8).collect();
+        let sent = data.clone();
+        let writing = volt::spawn(async move {
+            for part in sent.chunks(70_001) {
+                a.write_all(part).await.unwrap();
+            }
+            a.close().await.unwrap();
+        });
+        let (mut all, mut memory) = (Vec::new(), vec![0; 9_000]);
+        loop {
+            let (first, rest) = memory.split_at_mut(1);
+            let (second, third) = rest.split_at_mut(999);
+            let mut bufs = [first, second, third].map(IoSliceMut::new);
+            match bounded(b.read_vectored(&mut bufs)).await.unwrap() {
+                0 => break,
+                count => all.extend_from_slice(&memory[..count]),
+            }
+        }
+        assert!(all == data);
+        writing.await.unwrap();
     });
 }
 
