@@ -1,4 +1,33 @@
 //! Readiness of any descriptor.
+//!
+//! # Examples
+//! A type that wraps a descriptor, with a function that waits:
+//! ```
+//! # volt::run(async {
+//! use std::io::Read;
+//! use std::os::unix::net::UnixStream;
+//! use volt::io::Interest;
+//! use volt::io::unix::AsyncFd;
+//!
+//! struct Doorbell(AsyncFd<UnixStream>);
+//!
+//! impl Doorbell {
+//!     async fn rung(&self) -> std::io::Result<u8> {
+//!         let mut who = [0];
+//!         self.0.async_io(Interest::READABLE, |mut fd| fd.read_exact(&mut who)).await?;
+//!         Ok(who[0])
+//!     }
+//! }
+//!
+//! let (inside, mut outside) = UnixStream::pair()?;
+//! inside.set_nonblocking(true)?;
+//! let doorbell = Doorbell(AsyncFd::new(inside)?);
+//! let waiting = volt::spawn(async move { doorbell.rung().await });
+//! std::io::Write::write_all(&mut outside, b"A")?;
+//! assert_eq!(waiting.await??, b'A');
+//! # std::io::Result::Ok(())
+//! # }).unwrap();
+//! ```
 
 mod guard;
 mod wait;
@@ -55,6 +84,17 @@ pub struct AsyncFd<T: AsRawFd> {
 }
 
 /// The former name.
+///
+/// # Examples
+/// ```
+/// # #![allow(deprecated)]
+/// # volt::run(async {
+/// use volt::io::unix::{AsyncFd, AsyncFdTryNewError};
+/// let error: AsyncFdTryNewError<_> = AsyncFd::try_new(tempfile::tempfile()?).unwrap_err();
+/// assert!(error.into_parts().0.metadata()?.is_file());
+/// # std::io::Result::Ok(())
+/// # }).unwrap();
+/// ```
 #[deprecated(note = "use `AsyncFdRegisterError` instead")]
 pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
 

@@ -1,6 +1,29 @@
 //! Halves of a stream, for reading and writing at the same time.
 //!
 //! [`tcp`](super::tcp) and [`unix`](super::unix) name them for their streams.
+//!
+//! # Examples
+//! A function for the halves of all streams is best written for the traits:
+//! ```
+//! # volt::run(async {
+//! use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+//!
+//! async fn echo(
+//!     (mut reader, mut writer): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+//! ) -> std::io::Result<u64> {
+//!     volt::io::copy(&mut reader, &mut writer).await
+//! }
+//!
+//! let (mut a, mut b) = volt::net::UnixStream::pair()?;
+//! b.write_all(b"hello").await?;
+//! b.shutdown().await?;
+//! assert_eq!(echo(a.split()).await?, 5);
+//! let mut back = [0; 5];
+//! b.read_exact(&mut back).await?;
+//! assert_eq!(&back, b"hello");
+//! # std::io::Result::Ok(())
+//! # }).unwrap();
+//! ```
 #![forbid(unsafe_code)]
 #![allow(private_bounds, reason = "the bound is sealed: TCP and unix streams")]
 

@@ -1,4 +1,39 @@
 //! TCP: listener, stream and its halves, and the socket that becomes either.
+//!
+//! # Examples
+//! Questions in one task, answers in another, on one connection:
+//! ```
+//! # volt::run(async {
+//! use volt::io::{AsyncReadExt, AsyncWriteExt};
+//! use volt::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+//! use volt::net::{TcpListener, TcpStream};
+//!
+//! async fn ask(mut writer: OwnedWriteHalf) -> std::io::Result<()> {
+//!     for question in 1..=3 {
+//!         writer.write_u8(question).await?;
+//!     }
+//!     Ok(()) // the end of the questions: dropping the half shuts the connection down for writing
+//! }
+//!
+//! async fn answers(mut reader: OwnedReadHalf) -> std::io::Result<Vec<u8>> {
+//!     let mut answers = Vec::new();
+//!     reader.read_to_end(&mut answers).await?;
+//!     Ok(answers)
+//! }
+//!
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! let (reader, writer) = TcpStream::connect(listener.local_addr()?).await?.into_split();
+//! let (asking, answers) = (volt::spawn(ask(writer)), volt::spawn(answers(reader)));
+//! let (mut server, _) = listener.accept().await?;
+//! while let Ok(question) = server.read_u8().await {
+//!     server.write_u8(question * 2).await?;
+//! }
+//! drop(server);
+//! asking.await??;
+//! assert_eq!(answers.await??, [2, 4, 6]);
+//! # std::io::Result::Ok(())
+//! # }).unwrap();
+//! ```
 
 mod listener;
 mod socket;

@@ -1,4 +1,26 @@
 //! Unix-domain sockets.
+//!
+//! # Examples
+//! A server at a path, which knows who asks:
+//! ```
+//! # volt::run(async {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("socket");
+//! use volt::io::{AsyncReadExt, AsyncWriteExt};
+//! use volt::net::{UnixListener, UnixStream};
+//!
+//! let listener = UnixListener::bind(&path)?;
+//! let server = volt::spawn(async move {
+//!     let (mut stream, _) = listener.accept().await?;
+//!     stream.write_u32(stream.peer_cred()?.uid()).await
+//! });
+//! let mut client = UnixStream::connect(&path).await?;
+//! let seen = client.read_u32().await?;
+//! assert_eq!(seen, client.peer_cred()?.uid(), "both ends are of this process's user");
+//! server.await??;
+//! # std::io::Result::Ok(())
+//! # }).unwrap();
+//! ```
 
 mod addr;
 mod datagram;

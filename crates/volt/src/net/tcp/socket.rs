@@ -256,11 +256,13 @@ impl TcpSocket {
     /// Whatever `setsockopt(2)` reports.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
+    /// ```
     /// let socket = volt::net::TcpSocket::new_v4()?;
-    /// socket.bind_device(Some(b"eth0"))?;
-    /// # Ok(()) }
+    /// match socket.bind_device(Some(b"lo")) {
+    ///     Ok(()) => assert_eq!(socket.device()?, Some(b"lo".to_vec())),
+    ///     Err(error) => println!("not allowed here: {error}"),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
     /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {

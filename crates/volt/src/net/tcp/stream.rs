@@ -77,10 +77,18 @@ impl TcpStream {
     /// Safe: the attempt is given up.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
-    /// let stream = volt::net::TcpStream::connect("example.org:80").await?;
-    /// # Ok(()) }
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// use volt::net::{TcpListener, TcpStream};
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// let port = listener.local_addr()?.port();
+    /// // By its name: if that has an IPv6 address, too, where nobody listens, the other one is tried.
+    /// let stream = TcpStream::connect(("localhost", port)).await?;
+    /// assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    /// # Ok(()) })
+    /// # }
     /// ```
     pub async fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
         let caller = "TcpStream::connect";

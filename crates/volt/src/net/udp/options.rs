@@ -112,13 +112,19 @@ impl UdpSocket {
     /// Whatever `setsockopt(2)` reports.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
-    /// let socket = volt::net::UdpSocket::bind("[::]:0").await?;
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let Ok(socket) = volt::net::UdpSocket::bind("[::]:0").await else {
+    ///     return Ok(()); // a machine without IPv6
+    /// };
     /// let group = "ff02::1234".parse().unwrap();
-    /// socket.join_multicast_v6(&group, 0)?;
-    /// socket.leave_multicast_v6(&group, 0)?;
-    /// # Ok(()) }
+    /// match socket.join_multicast_v6(&group, 0) {
+    ///     Ok(()) => socket.leave_multicast_v6(&group, 0)?,
+    ///     Err(error) => println!("no interface takes multicasts: {error}"),
+    /// }
+    /// # Ok(()) })
+    /// # }
     /// ```
     pub fn join_multicast_v6(&self, multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()> {
         self.io.join_multicast_v6(multiaddr, interface)
@@ -194,11 +200,16 @@ impl UdpSocket {
     /// Whatever `setsockopt(2)` reports.
     ///
     /// # Examples
-    /// ```no_run
-    /// # async fn run() -> std::io::Result<()> {
-    /// let socket = volt::net::UdpSocket::bind("0.0.0.0:5353").await?;
-    /// socket.bind_device(Some(b"eth0"))?;
-    /// # Ok(()) }
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// # volt::runtime::Runtime::new()?.block_on(async {
+    /// let socket = volt::net::UdpSocket::bind("0.0.0.0:0").await?;
+    /// match socket.bind_device(Some(b"lo")) {
+    ///     Ok(()) => assert_eq!(socket.device()?, Some(b"lo".to_vec())),
+    ///     Err(error) => println!("not allowed here: {error}"),
+    /// }
+    /// # Ok(()) })
+    /// # }
     /// ```
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "fuchsia"))]
     pub fn bind_device(&self, interface: Option<&[u8]>) -> io::Result<()> {

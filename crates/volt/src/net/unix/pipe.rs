@@ -1,4 +1,22 @@
 //! Pipes and FIFOs: bytes in one direction, between processes of one machine.
+//!
+//! # Examples
+//! What a child process prints, through a pipe that is its standard output:
+//! ```
+//! # volt::run(async {
+//! use volt::io::AsyncReadExt;
+//! use volt::net::unix::pipe;
+//!
+//! let (sender, mut receiver) = pipe::pipe()?;
+//! let output = sender.into_blocking_fd()?; // a child does not expect one that is not
+//! let mut child = std::process::Command::new("echo").arg("hello").stdout(output).spawn()?;
+//! let mut said = String::new();
+//! receiver.read_to_string(&mut said).await?;
+//! assert_eq!(said, "hello\n");
+//! assert!(child.wait()?.success());
+//! # std::io::Result::Ok(())
+//! # }).unwrap();
+//! ```
 #![forbid(unsafe_code)]
 
 use std::fs::File;
