@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use support::{bounded, each, tcp_pair};
 use volt::hyper::{VoltExecutor, VoltIo, VoltTimer};
-use volt::net::UnixStream;
+use volt::net::{TcpStream, UnixStream};
 
 #[test]
 fn futures_io_reads_and_writes() {
@@ -79,7 +79,9 @@ fn futures_io_on_streams_and_halves() {
         exchange_vectored!(b, a);
         let (mut a, mut b) = tcp_pair().await;
         {
-            let ((mut reader, mut writer), (mut other, mut answer)) = (a.split(), b.split());
+            // Not the trait's `split`, which takes the stream.
+            let (mut reader, mut writer) = TcpStream::split(&mut a);
+            let (mut other, mut answer) = TcpStream::split(&mut b);
             exchange_vectored!(reader, answer);
             exchange_vectored!(other, writer);
         }
@@ -93,7 +95,9 @@ fn futures_io_on_streams_and_halves() {
         exchange_vectored!(b, a);
         let (mut a, mut b) = UnixStream::pair().unwrap();
         {
-            let ((mut reader, mut writer), (mut other, mut answer)) = (a.split(), b.split());
+            // Not the trait's `split`, which takes the stream.
+            let (mut reader, mut writer) = UnixStream::split(&mut a);
+            let (mut other, mut answer) = UnixStream::split(&mut b);
             exchange_vectored!(reader, answer);
             exchange_vectored!(other, writer);
         }
