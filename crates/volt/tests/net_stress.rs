@@ -19,6 +19,7 @@ use volt::io::unix::AsyncFd;
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use volt::net::unix::pipe;
 use volt::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixStream};
+use volt::sync::oneshot;
 use volt::task::{JoinHandle, JoinSet};
 
 fn rounds(base: usize) -> usize {
@@ -79,7 +80,13 @@ fn at(place: usize) -> u8 {
 }
 
 /// Writes `size` bytes in pieces of all sizes; a write that is pending may be dropped and begun anew.
-async fn send_stream(mut writer: impl AsyncWrite + Unpin, size: usize, mut dice: Dice) {
+/// Closes when the reader has `got` them all: no end of the stream wakes one that has been forgotten.
+async fn send_stream(
+    mut writer: impl AsyncWrite + Unpin,
+    size: usize,
+    mut dice: Dice,
+    got: oneshot::Receiver<()>,
+) {
     let mut sent = 0;
     while sent < size {
         let length = dice.size(14).min(size - sent);
@@ -91,13 +98,23 @@ async fn send_stream(mut writer: impl AsyncWrite + Unpin, size: usize, mut dice:
         sent += result.map_or(0, Result::unwrap);
         dawdle(&mut dice).await;
     }
+    got.await.unwrap();
     writer.shutdown().await.unwrap();
 }
 
-/// Reads to the end in pieces of all sizes, some of them dropped while they are pending.
-async fn receive_stream(mut reader: impl AsyncRead + Unpin, size: usize, mut dice: Dice) {
-    let (mut place, mut room) = (0, vec![0; 1 << 14]);
+/// Reads to the end in pieces of all sizes, some of them dropped while they are pending. Says when it
+/// has `got` all bytes.
+async fn receive_stream(
+    mut reader: impl AsyncRead + Unpin,
+    size: usize,
+    mut dice: Dice,
+    got: oneshot::Sender<()>,
+) {
+    let (mut place, mut room, mut got) = (0, vec![0; 1 << 14], Some(got));
     loop {
+        if let Some(got) = got.take_if(|_| place == size) {
+            got.send(()).unwrap();
+        }
         let length = dice.size(13);
         let read = reader.read(&mut room[..length]);
         let result = match dice.roll(4) {
@@ -128,10 +145,21 @@ fn both_ways(
 ) {
     let ((a_reader, a_writer), (b_reader, b_writer)) = (volt::io::split(a), volt::io::split(b));
     let size = 20_000 + seed % 40 * 977;
-    tasks.spawn(send_stream(a_writer, size, Dice::new(seed)));
-    tasks.spawn(receive_stream(b_reader, size, Dice::new(seed + 1)));
-    tasks.spawn(send_stream(b_writer, size, Dice::new(seed + 2)));
-    tasks.spawn(receive_stream(a_reader, size, Dice::new(seed + 3)));
+    one_way(tasks, a_writer, b_reader, size, seed);
+    one_way(tasks, b_writer, a_reader, size, seed + 2);
+}
+
+/// `size` bytes from one task to another.
+fn one_way(
+    tasks: &mut JoinSet<()>,
+    writer: impl AsyncWrite + Unpin + Send + 'static,
+    reader: impl AsyncRead + Unpin + Send + 'static,
+    size: usize,
+    seed: usize,
+) {
+    let (sender, receiver) = oneshot::channel();
+    tasks.spawn(send_stream(writer, size, Dice::new(seed), receiver));
+    tasks.spawn(receive_stream(reader, size, Dice::new(seed + 1), sender));
 }
 
 async fn all_of(mut tasks: JoinSet<()>) {
@@ -152,9 +180,7 @@ fn streams_carry_all_bytes_in_order() {
                 let (a, b) = UnixStream::pair().unwrap();
                 both_ways(&mut tasks, a, b, seed + 5);
                 let (sender, receiver) = pipe::pipe().unwrap();
-                let size = 50_000 + seed % 1000;
-                tasks.spawn(send_stream(sender, size, Dice::new(seed + 6)));
-                tasks.spawn(receive_stream(receiver, size, Dice::new(seed + 7)));
+                one_way(&mut tasks, sender, receiver, 50_000 + seed % 1000, seed + 6);
             }
             all_of(tasks).await;
         }
