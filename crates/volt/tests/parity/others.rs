@@ -351,7 +351,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
     implements! {
         fs::DirBuilder: Debug, Default, Send, Sync, Unpin;
         fs::DirEntry: Debug, Send, Sync, Unpin;
-        fs::File: AsFd, AsRawFd, Debug, From<std::fs::File>, FromRawFd, Send, Sync, Unpin, rt::io::AsyncRead, rt::io::AsyncSeek, rt::io::AsyncWrite;
+        fs::File: AsFd, AsRawFd, Debug, From<OwnedFd>, From<std::fs::File>, FromRawFd, Send, Sync, Unpin, rt::io::AsyncRead, rt::io::AsyncSeek, rt::io::AsyncWrite;
         fs::OpenOptions: Clone, Debug, Default, From<std::fs::OpenOptions>, Send, Sync, Unpin;
         fs::ReadDir: Debug, Send, Sync, Unpin;
         rt::io::Interest: BitOr, BitOrAssign, Clone, Copy, Debug, Eq, PartialEq, Send, Sync, Unpin;
