@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 use volt::sync::internal::primitive::Mutex;
 
-use volt::runtime::{Builder, Handle, Runtime};
+use volt::runtime::{Builder, Handle, Runtime, RuntimeMetrics};
 
 fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
@@ -47,8 +47,46 @@ fn an_event_interval_of_zero_is_refused() {
 fn builders_in_conflict_give_errors() {
     let paused = Builder::new_multi_thread().start_paused(true).build().unwrap_err();
     assert_eq!(paused.kind(), std::io::ErrorKind::InvalidInput);
+    assert!(paused.to_string().contains("`start_paused`"), "{paused}");
     let many = Builder::new_multi_thread().worker_threads(100_000).build().unwrap_err();
     assert_eq!(many.kind(), std::io::ErrorKind::InvalidInput);
+    assert!(many.to_string().contains("`worker_threads`"), "{many}");
+}
+
+/// In a process of its own: a variable is everybody's. The child says what it has built.
+#[test]
+fn the_variable_sets_the_number_of_workers() {
+    const VARIABLE: &str = "VOLT_WORKER_THREADS";
+    const CHILD: &str = "VOLT_TEST_CHILD";
+    let built = || match Builder::new_multi_thread().build() {
+        Ok(rt) => format!("<{} workers>", rt.metrics().num_workers()),
+        Err(error) => format!("<{:?}: {error}>", error.kind()),
+    };
+    if std::env::var_os(CHILD).is_some() {
+        return println!("{}", built());
+    }
+    let refused = |value| {
+        format!("<InvalidInput: `VOLT_WORKER_THREADS` is \"{value}\", not a positive number>")
+    };
+    for (value, expected) in [
+        ("3", "<3 workers>".to_owned()),
+        ("0", refused("0")),
+        ("", refused("")),
+        ("-1", refused("-1")),
+        ("two", refused("two")),
+    ] {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_variable_sets_the_number_of_workers", "--nocapture"])
+            .env(VARIABLE, value)
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout).into_owned();
+        assert!(child.status.success() && said.contains(&expected), "{value:?}: {said}");
+    }
+    // What the builder says counts more.
+    let chosen = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    assert_eq!(chosen.metrics().num_workers(), 2);
 }
 
 /// No thread can have such a stack; nothing is left of the attempt.
@@ -62,33 +100,81 @@ fn a_thread_that_cannot_be_started_is_an_error() {
     }
 }
 
+/// How often each hook was called: start, stop, park, unpark.
+#[derive(Clone, Default)]
+struct Calls(Arc<[AtomicUsize; 4]>);
+
+impl Calls {
+    fn counted(&self, hook: usize) -> impl Fn() + Send + Sync + 'static {
+        let calls = self.clone();
+        move || {
+            calls.0[hook].fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn get(&self) -> [usize; 4] {
+        self.0.each_ref().map(|count| count.load(Ordering::SeqCst))
+    }
+
+    fn build(&self, mut builder: Builder) -> Runtime {
+        builder
+            .thread_name("a-name")
+            .on_thread_start(self.counted(0))
+            .on_thread_stop(self.counted(1))
+            .on_thread_park(self.counted(2))
+            .on_thread_unpark(self.counted(3))
+            .build()
+            .unwrap()
+    }
+}
+
 #[test]
 fn threads_have_names_and_hooks() {
-    let (started, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (parked, unparked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let count = |counter: &Arc<AtomicUsize>| {
-        let counter = counter.clone();
-        move || {
-            counter.fetch_add(1, Ordering::SeqCst);
+    for workers in [1, 2, 3, 8] {
+        let calls = Calls::default();
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(workers);
+        let rt = calls.build(builder);
+        let name = rt.spawn_blocking(|| std::thread::current().name().map(str::to_owned));
+        assert_eq!(rt.block_on(name).unwrap().as_deref(), Some("a-name"));
+        // Each worker parks.
+        until(|| calls.get()[2] >= workers);
+        drop(rt);
+        let [started, stopped, parked, unparked] = calls.get();
+        assert_eq!((started, stopped), (workers + 1, workers + 1), "and one blocking thread");
+        assert_eq!(unparked, parked);
+    }
+}
+
+/// The thread in `block_on` parks, but the runtime has neither started it nor stops it.
+#[test]
+fn hooks_of_a_current_thread_runtime() {
+    let calls = Calls::default();
+    let rt = calls.build(Builder::new_current_thread());
+    rt.block_on(async {
+        for _ in 0..5 {
+            volt::time::sleep(Duration::from_millis(1)).await;
         }
-    };
-    let rt = Builder::new_multi_thread()
-        .worker_threads(3)
-        .thread_name("a-name")
-        .on_thread_start(count(&started))
-        .on_thread_stop(count(&stopped))
-        .on_thread_park(count(&parked))
-        .on_thread_unpark(count(&unparked))
-        .build()
-        .unwrap();
-    let name = rt.block_on(rt.spawn_blocking(|| std::thread::current().name().map(str::to_owned)));
-    assert_eq!(name.unwrap().as_deref(), Some("a-name"));
-    std::thread::sleep(Duration::from_millis(20));
+    });
+    let [started, stopped, parked, unparked] = calls.get();
+    assert_eq!((started, stopped, unparked), (0, 0, parked));
+    assert!(parked >= 5, "{parked}");
+    rt.block_on(rt.spawn_blocking(|| ())).unwrap();
+    // Whoever parks sleeps once, or, to look after others, more often.
+    assert!(calls.get()[2] as u64 >= rt.metrics().parks_count());
     drop(rt);
-    assert_eq!(started.load(Ordering::SeqCst), 4, "three workers, one blocking thread");
-    assert_eq!(stopped.load(Ordering::SeqCst), 4);
-    assert!(parked.load(Ordering::SeqCst) > 0);
-    assert_eq!(unparked.load(Ordering::SeqCst), parked.load(Ordering::SeqCst));
+    let [started, stopped, parked, unparked] = calls.get();
+    assert_eq!((started, stopped, unparked), (1, 1, parked), "one blocking thread");
+}
+
+/// Waits for something that happens soon.
+#[track_caller]
+fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(60), "it never happens");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -114,7 +200,7 @@ fn many_workers_all_get_work() {
 
 #[test]
 fn many_threads_are_in_block_on_at_once() {
-    for rt in [multi(2), current()] {
+    for rt in [multi(1), multi(2), multi(8), current()] {
         let rt = Arc::new(rt);
         let threads: Vec<_> = (0..40)
             .map(|i| {
@@ -378,6 +464,111 @@ fn metrics_name_each_mechanism() {
     let by_worker: u64 = (0..2).map(|worker| metrics.worker_steal_operations(worker)).sum();
     assert!((1..=metrics.stolen_tasks_count()).contains(&by_worker));
     assert!(metrics.parks_count() >= 1);
+}
+
+type PerWorker = fn(&RuntimeMetrics, usize) -> u64;
+type Total = fn(&RuntimeMetrics) -> u64;
+
+/// Where no thread is in `block_on`, what all do is what the workers do: and each of them counts.
+#[test]
+fn the_counts_of_the_workers_add_up() {
+    for workers in [1, 2, 8] {
+        let rt = multi(workers);
+        let metrics = rt.metrics();
+        let (done, ended) = mpsc::channel();
+        rt.spawn(async move {
+            for _ in 0..100 {
+                volt::spawn(async {}).await.unwrap();
+            }
+            if workers > 1 {
+                // One of them is stolen.
+                let barrier = Arc::new(Barrier::new(2));
+                for _ in 0..2 {
+                    let (barrier, done) = (barrier.clone(), done.clone());
+                    volt::spawn(async move {
+                        barrier.wait();
+                        done.send(()).unwrap();
+                    });
+                }
+            }
+            drop(done);
+        });
+        while ended.recv_timeout(Duration::from_secs(60)).is_ok() {}
+        until(|| metrics.num_alive_tasks() == 0 && metrics.parks_count() >= workers as u64);
+        // Nothing is counted any more.
+        drop(rt);
+        let (spawned, stolen) = if workers > 1 { (102, 1) } else { (100, 0) };
+        let counts: [(&str, PerWorker, Total, u64); 7] = [
+            ("polls", RuntimeMetrics::worker_poll_count, RuntimeMetrics::polls_count, spawned + 1),
+            (
+                "spawns",
+                RuntimeMetrics::worker_local_spawn_count,
+                |all| all.spawned_tasks_count() - all.remote_schedule_count(),
+                spawned,
+            ),
+            (
+                "LIFO hits",
+                RuntimeMetrics::worker_lifo_hits_count,
+                RuntimeMetrics::lifo_hits_count,
+                1,
+            ),
+            (
+                "stolen",
+                RuntimeMetrics::worker_stolen_tasks_count,
+                RuntimeMetrics::stolen_tasks_count,
+                stolen,
+            ),
+            (
+                "steals",
+                RuntimeMetrics::worker_steal_operations,
+                RuntimeMetrics::steal_operations_count,
+                stolen,
+            ),
+            (
+                "fetches",
+                RuntimeMetrics::worker_batch_fetches_count,
+                RuntimeMetrics::batch_fetches_count,
+                1,
+            ),
+            (
+                "parks",
+                RuntimeMetrics::worker_park_count,
+                RuntimeMetrics::parks_count,
+                workers as u64,
+            ),
+        ];
+        for (name, of_worker, total, least) in counts {
+            let sum: u64 = (0..workers).map(|worker| of_worker(&metrics, worker)).sum();
+            assert_eq!(sum, total(&metrics), "{name} of {workers}");
+            assert!(sum >= least, "{sum} {name} of {workers}");
+        }
+        assert_eq!(metrics.spawned_tasks_count(), spawned + 1);
+        assert!(metrics.steal_operations_count() <= metrics.stolen_tasks_count());
+        assert!((0..workers).all(|worker| metrics.worker_park_count(worker) >= 1));
+        if workers == 1 {
+            assert_eq!(metrics.stolen_tasks_count(), 0);
+        }
+    }
+}
+
+/// A thread that joins helps, and steals what it joins. It is no worker.
+#[test]
+fn what_a_guest_steals_is_counted() {
+    let rt = multi(1);
+    let ((send, spawned), (release, released)) = (mpsc::channel(), mpsc::channel::<()>());
+    let busy = rt.spawn(async move {
+        // The first one takes the LIFO slot, the second one waits in the ring.
+        drop(volt::spawn(async {}));
+        send.send(volt::spawn(async { 7 })).unwrap();
+        released.recv_timeout(Duration::from_secs(60)).unwrap();
+    });
+    assert_eq!(spawned.recv().unwrap().join().unwrap(), 7);
+    release.send(()).expect("the worker still waits for this");
+    busy.join().unwrap();
+    let metrics = rt.metrics();
+    assert!(metrics.steal_operations_count() >= 1);
+    assert!(metrics.stolen_tasks_count() >= metrics.steal_operations_count());
+    assert_eq!((metrics.worker_steal_operations(0), metrics.worker_stolen_tasks_count(0)), (0, 0));
 }
 
 /// `worker_*` used to panic for the one worker that `num_workers` counts.

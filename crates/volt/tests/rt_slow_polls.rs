@@ -134,6 +134,42 @@ fn a_panic_of_the_hook_is_contained() {
     }
 }
 
+/// Tasks that compute, on workers only: each of these counts its own.
+#[test]
+fn slow_polls_are_counted_for_their_workers() {
+    for workers in [1, 2, 8] {
+        let (mut builder, reports) = reporting(Builder::new_multi_thread());
+        let rt = builder.worker_threads(workers).build().unwrap();
+        let metrics = rt.metrics();
+        for _ in 0..3 {
+            rt.spawn(async { std::thread::sleep(LONG) });
+        }
+        while metrics.num_alive_tasks() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(rt);
+        let by_worker: u64 = (0..workers).map(|at| metrics.worker_slow_polls_count(at)).sum();
+        assert_eq!(
+            (by_worker, by_worker),
+            (metrics.slow_polls_count(), reports.lock().unwrap().len() as u64)
+        );
+        assert_eq!(by_worker, 3);
+    }
+    let (mut builder, _) = reporting(Builder::new_current_thread());
+    let rt = builder.build().unwrap();
+    rt.block_on(async {
+        std::thread::sleep(LONG);
+        yield_now().await;
+        std::thread::sleep(LONG);
+    });
+    let metrics = rt.metrics();
+    assert_eq!(
+        (metrics.slow_polls_count(), metrics.worker_slow_polls_count(0)),
+        (2, 1),
+        "not the first poll"
+    );
+}
+
 /// Nothing is recorded unless it is asked for.
 #[test]
 fn no_reports_without_a_threshold() {

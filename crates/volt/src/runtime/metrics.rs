@@ -44,6 +44,9 @@ pub(crate) struct SlotMetrics {
     pub(crate) parks: Counter,
     pub(crate) lifo_hits: Counter,
     pub(crate) batch_fetches: Counter,
+    /// Of its polls. Written by any thread: a watcher, or, after a `block_in_place` in such a poll, the
+    /// one that was the member.
+    pub(crate) slow_polls: Counter,
 }
 
 impl SlotMetrics {
@@ -54,6 +57,7 @@ impl SlotMetrics {
             parks: Counter::new(),
             lifo_hits: Counter::new(),
             batch_fetches: Counter::new(),
+            slow_polls: Counter::new(),
         }
     }
 }
@@ -243,6 +247,18 @@ impl RuntimeMetrics {
         self.sum(|slot| &slot.stolen)
     }
 
+    /// How often members found something in another member's queue, the threads in `block_on` included.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::spawn(async {}).await }).unwrap();
+    /// assert_eq!(runtime.metrics().steal_operations_count(), 0, "there is one member only");
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn steal_operations_count(&self) -> u64 {
+        self.sum(|slot| &slot.steals)
+    }
+
     /// How often members went to sleep.
     ///
     /// ```
@@ -299,7 +315,7 @@ impl RuntimeMetrics {
     pub fn slow_polls_count(&self) -> u64 {
         match &self.shared.slow {
             Some(slow) => slow.count.get(),
-            None => self.shared.slow_polls.get(),
+            None => self.sum(|slot| &slot.slow_polls),
         }
     }
 
@@ -440,6 +456,27 @@ impl RuntimeMetrics {
     /// If there is no such worker.
     pub fn worker_batch_fetches_count(&self, worker: usize) -> u64 {
         self.worker(worker).batch_fetches.get()
+    }
+
+    /// Polls by `worker` that [`slow_polls_count`](Self::slow_polls_count) counts. (The first poll in a
+    /// `block_on` is mostly no worker's: see [`polls_count`](Self::polls_count).)
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(1))
+    ///     .build()?;
+    /// let task = runtime.spawn(async { std::thread::sleep(Duration::from_millis(2)) });
+    /// runtime.block_on(task).unwrap();
+    /// assert_eq!(runtime.metrics().worker_slow_polls_count(0), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_slow_polls_count(&self, worker: usize) -> u64 {
+        self.worker(worker).slow_polls.get()
     }
 
     /// Tasks in the queues of `worker`.

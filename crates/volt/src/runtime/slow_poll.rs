@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use volt_sync::internal::primitive::{self, Mutex, MutexGuard};
 
 use super::contain;
-use super::metrics::Counter;
+use super::metrics::{Counter, SlotMetrics};
 use crate::task::{Header, Id};
 
 /// A poll that takes longer is a slow one, if nobody says what is.
@@ -228,10 +228,13 @@ impl SlowPolls {
         Timing { id: None, spawned_at, future, start: primitive::now() }
     }
 
-    /// The poll has returned.
-    pub(crate) fn end(&self, timing: &Timing) {
+    /// The poll has returned. A slow one is counted for `member`, if it was one's.
+    pub(crate) fn end(&self, timing: &Timing, member: Option<&SlotMetrics>) {
         let duration = timing.start.elapsed();
         if duration >= self.threshold {
+            if let Some(member) = member {
+                member.slow_polls.add_shared(1);
+            }
             self.report(timing, duration);
         }
     }

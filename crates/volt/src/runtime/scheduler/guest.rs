@@ -42,6 +42,7 @@ use super::registry;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
 use crate::runtime::context;
+use crate::runtime::metrics::SlotMetrics;
 use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
@@ -87,6 +88,12 @@ impl<'r> Guest<'r> {
         // It may be in the first poll of its future.
         worker.begin_root();
         Some(worker)
+    }
+
+    /// What it counts, if it is a member.
+    fn metrics(&self) -> Option<&SlotMetrics> {
+        let worker = self.worker.get().filter(|_| !self.left.get());
+        worker.map(|worker| &worker.slot.metrics)
     }
 
     /// Polls the future of this thread until it is ready, and runs tasks in between.
@@ -294,7 +301,7 @@ fn block_on_as<F: Future>(
                 Some(slow) => {
                     let timing = slow.begin_root::<F>(place);
                     let polled = poll_once(future.as_mut(), waker);
-                    slow.end(&timing);
+                    slow.end(&timing, guest.metrics());
                     polled
                 }
             };

@@ -163,7 +163,6 @@ pub(crate) struct Shared {
     pub(crate) remote: Counter,
     /// Of threads that are no members: `spawned` is written under the injector's lock.
     pub(super) outside: Tally,
-    pub(crate) slow_polls: Counter,
     pub(crate) driver_turns: Counter,
 }
 
@@ -223,7 +222,6 @@ impl Shared {
             blocking,
             remote: Counter::new(),
             outside: Tally::new(),
-            slow_polls: Counter::new(),
             driver_turns: Counter::new(),
         });
         // ORD relaxed: before the scheduler is shared.

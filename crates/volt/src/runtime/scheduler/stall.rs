@@ -216,12 +216,15 @@ impl Worker<'_> {
                 shared.notify();
             }
             if slot.watched.is_news(polls) {
-                shared.slow_polls.add_shared(1);
+                if shared.slow.is_none() {
+                    slot.metrics.slow_polls.add_shared(1);
+                }
                 shared.quick.forget(kind);
                 shared.untimed.forget(kind);
             }
             if waiting {
                 if let Some(task) = slot.lifo.take() {
+                    self.count_stolen(1);
                     // SAFETY-relevant: see `Worker::adopt`.
                     return Look::Found(self.adopt(task));
                 }

@@ -54,12 +54,17 @@ impl Worker<'_> {
                 // SAFETY: this member owns its ring, which is not the victim's.
                 .or_else(|| unsafe { slot.batch.steal_into(&self.slot.ring) });
             if let Some((task, count)) = stolen {
-                self.slot.metrics.steals.add(1);
-                self.slot.metrics.stolen.add(count as u64);
+                self.count_stolen(count as u64);
                 return Some(task);
             }
         }
         None
+    }
+
+    /// Counts what was found in another member's queue.
+    pub(super) fn count_stolen(&self, tasks: u64) {
+        self.slot.metrics.steals.add(1);
+        self.slot.metrics.stolen.add(tasks);
     }
 
     /// xorshift64*.

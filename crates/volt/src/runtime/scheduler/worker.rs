@@ -244,7 +244,7 @@ impl<'r> Worker<'r> {
             self.pace.hurry();
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
-            slow.end(&timing);
+            slow.end(&timing, Some(&self.slot.metrics));
         }
         step
     }

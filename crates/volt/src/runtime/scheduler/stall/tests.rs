@@ -11,6 +11,7 @@ use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::scheduler::by_hand::{self, QUICK};
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::idle::{Idle, Roles, SelfUnpark};
@@ -183,10 +184,38 @@ fn who_has_left_is_not_stalled() {
         poll_and_look(members, QUICK, &mut watch);
         std::thread::sleep(2 * FIRST_LOOK);
         become_drowsy(members, &mut watch);
-        assert_eq!(shared.slow_polls.get(), 0);
+        assert!(shared.all_slots().all(|slot| slot.metrics.slow_polls.get() == 0));
         assert!(shared.quick.knows(QUICK));
         get_up(&shared.idle, second);
         let _ = shared.detach_guest(second);
+    });
+}
+
+/// Member 1 stands still with a task in its LIFO slot, of which nobody was told. Who takes that has stolen it,
+/// and the slow poll is member 1's, counted once.
+#[test]
+fn what_is_taken_from_a_stalled_members_lifo_slot_is_counted_as_stolen() {
+    with_members(|shared, members| {
+        let [watcher, stalled, _] = members;
+        get_up(&shared.idle, 1);
+        let task = context::with_worker(stalled, || shared.spawn(async {}));
+        stalled.slot.kind.store(SLOW, Relaxed);
+        stalled.count_poll();
+        let mut watch = Watch::new(0);
+        assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
+        assert_eq!(watcher.slot.metrics.stolen.get(), 0);
+        std::thread::sleep(2 * FIRST_LOOK);
+        match watcher.look_after_others(&mut watch) {
+            Look::Found(found) => stalled.push(found.into_raw()),
+            other => panic!("{other:?}"),
+        }
+        let _ = watcher.look_after_others(&mut watch);
+        let counts = members.map(|member| {
+            let SlotMetrics { steals, stolen, slow_polls, .. } = &member.slot.metrics;
+            (steals.get(), stolen.get(), slow_polls.get())
+        });
+        assert_eq!(counts, [(1, 1, 0), (0, 0, 1), (0, 0, 0)]);
+        drop(task);
     });
 }
 

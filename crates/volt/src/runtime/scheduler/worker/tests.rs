@@ -201,10 +201,19 @@ fn order_of<F>(make: impl FnOnce(Order) -> F) -> String
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    order_among("", Config::default(), make)
+}
+
+/// The same, with tasks of these names behind it in the injector.
+fn order_among<F>(behind: &str, config: Config, make: impl FnOnce(Order) -> F) -> String
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
-    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let shared = Shared::new(config, 1, driver, handle);
     let order = Order::default();
     let first = shared.spawn(make(order.clone()));
+    behind.chars().for_each(|name| drop(shared.spawn(order.clone().note(name))));
     let park = shared.park_of(0);
     let worker = Worker::new(&shared, 0, &park);
     context::with_worker(&worker, || {
@@ -225,6 +234,118 @@ impl Order {
     fn add(&self, name: char) {
         self.0.lock().unwrap().push(name);
     }
+
+    /// A task of this name.
+    async fn note(self, name: char) {
+        self.add(name);
+    }
+}
+
+/// Three tasks of the worker that runs this, of which the first is in the LIFO slot, and two that come from
+/// outside meanwhile.
+fn spawn_in_each_place(order: &Order) {
+    for name in ['l', 'r', 's'] {
+        drop(crate::spawn(order.clone().note(name)));
+    }
+    let (handle, order) = (crate::runtime::Handle::current(), order.clone());
+    let outside = std::thread::Builder::new().spawn(move || {
+        for name in ['i', 'j'] {
+            drop(handle.spawn(order.clone().note(name)));
+        }
+    });
+    outside.unwrap().join().unwrap();
+}
+
+/// The order of the search, by what is in each place: the LIFO slot, the ring, the injector.
+#[test]
+fn own_tasks_run_before_those_of_the_injector() {
+    let order = order_of(|order| async move { spawn_in_each_place(&order) });
+    assert_eq!(order, "lrsij");
+}
+
+/// The rest of a batch is run to its end before anything else, even what its tasks spawn.
+#[test]
+fn the_batch_runs_before_the_lifo_slot_and_the_ring() {
+    let order = order_among("bc", Config::default(), |order| async move {
+        spawn_in_each_place(&order);
+    });
+    assert_eq!(order, "bclrsij");
+}
+
+/// When it is the injector's turn, it is before the LIFO slot.
+#[test]
+fn the_injectors_turn_is_before_the_lifo_slot() {
+    let config = Config { global_queue_interval: Some(1), ..Config::default() };
+    let order = order_among("", config, |order| async move { spawn_in_each_place(&order) });
+    assert_eq!(order, "ijlrs");
+}
+
+/// Two workers, the first of which has nothing. The other one has `theirs` in its ring, and the injector
+/// `outside`: what the first one runs, in order. If it has `looked`, it has seen the injector empty just before.
+fn order_of_search(theirs: &str, outside: &str, looked: bool) -> String {
+    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 2, driver, handle);
+    let parks = [shared.park_of(0), shared.park_of(1)];
+    let members = [0, 1].map(|index| Worker::new(&shared, index, &parks[index]));
+    let order = Order::default();
+    for name in theirs.chars() {
+        drop(shared.spawn(order.clone().note(name)));
+        members[1].push(shared.injector.pop().unwrap());
+    }
+    outside.chars().for_each(|name| drop(shared.spawn(order.clone().note(name))));
+    context::with_worker(&members[0], || {
+        if looked {
+            members[0].search().into_iter().for_each(|task| members[0].run_now(task));
+        }
+        while members[0].stage.get() == Stage::Running {
+            assert_eq!(members[0].step(), Step::Continue);
+        }
+    });
+    shared.begin_shutdown();
+    for worker in &members {
+        context::with_worker(worker, || worker.end());
+    }
+    order.0.lock().unwrap().clone()
+}
+
+#[test]
+fn the_injector_comes_before_other_members() {
+    assert_eq!(order_of_search("rs", "ij", false), "ijrs");
+    assert_eq!(order_of_search("rs", "", false), "rs");
+}
+
+/// A task may come from outside after the first look at the injector. (Of two tasks one is stolen.)
+#[test]
+fn a_searcher_that_steals_nothing_looks_at_the_injector_once_more() {
+    assert_eq!(order_of_search("rs", "ij", true), "rijs");
+    assert_eq!(order_of_search("", "ij", true), "ij");
+}
+
+/// How many tasks are in the LIFO slot, the ring, the batch, and the injector.
+fn places(worker: &Worker<'_>) -> [usize; 4] {
+    let slot = worker.slot;
+    let lifo = usize::from(!slot.lifo.is_empty());
+    [lifo, slot.ring.len(), slot.batch.len(), worker.shared.injector.len()]
+}
+
+/// The numbers of the design: a ring of 256, of which half goes to the injector when it is full; a batch of
+/// 32, and what does not fit goes to the ring; 64 tasks of the injector at once.
+#[test]
+fn the_queues_have_the_designs_sizes() {
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    context::with_worker(&worker, || {
+        (0..257).for_each(|_| drop(shared.spawn(async {})));
+        assert_eq!(places(&worker), [1, 256, 0, 0]);
+        drop(shared.spawn(async {}));
+        assert_eq!(places(&worker), [1, 129, 0, 128]);
+        drop(worker.fetch().map(|task| worker.adopt(task)));
+        assert_eq!(places(&worker), [1, 160, 32, 64]);
+    });
+    shared.begin_shutdown();
+    context::with_worker(&worker, || worker.end());
 }
 
 /// A chain of tasks, each of which spawns the next: it has three polls, then the oldest of the ring has
