@@ -504,8 +504,11 @@ fn a_task_that_yielded_below_a_join_survives_block_in_place() {
 
 #[test]
 fn timers_are_reset_and_dropped_while_they_fire() {
-    in_time(|| {
-        let runtime = multi(2);
+    [current(), multi(1), multi(2), multi(8)].into_iter().for_each(reset_and_drop_timers);
+}
+
+fn reset_and_drop_timers(runtime: Runtime) {
+    in_time(move || {
         let end = Instant::now() + Duration::from_millis(300) * rounds(1) as u32;
         let tasks: Vec<_> = (0..16_u64)
             .map(|number| {
@@ -535,11 +538,7 @@ fn timers_are_reset_and_dropped_while_they_fire() {
                 })
             })
             .collect();
-        runtime.block_on(async {
-            for task in tasks {
-                task.await.unwrap();
-            }
-        });
+        tasks.into_iter().for_each(|task| runtime.block_on(task).unwrap());
     });
 }
 

@@ -74,6 +74,21 @@ fn advance_fires_what_is_due_then() {
     });
 }
 
+/// Their differences, by the paused clock too: an earlier one is no time before a later one, or none.
+#[test]
+fn instants_are_subtracted() {
+    paused(async {
+        let start = Instant::now();
+        sleep(3 * HOUR).await;
+        let end = Instant::now();
+        assert_eq!(end.checked_duration_since(start), Some(3 * HOUR));
+        assert_eq!(start.checked_duration_since(end), None);
+        assert_eq!(end.checked_duration_since(end), Some(Duration::ZERO));
+        assert_eq!(end.saturating_duration_since(start), 3 * HOUR);
+        assert_eq!(start.saturating_duration_since(end), Duration::ZERO);
+    });
+}
+
 #[test]
 fn pause_and_resume() {
     Builder::new_current_thread().build().unwrap().block_on(async {
@@ -104,7 +119,7 @@ fn misuse_of_the_clock_panics() {
             Err(panic) => *panic.downcast::<String>().unwrap(),
         }
     };
-    assert!(panics(resume).contains("not frozen"));
+    assert!(panics(resume).contains("`time::resume`: time is not frozen"));
     assert!(
         panics(|| {
             pause();
@@ -113,6 +128,14 @@ fn misuse_of_the_clock_panics() {
         .contains("already frozen")
     );
     assert!(panics(|| drop(interval(Duration::ZERO))).contains("non-zero"));
+    for mut flavour in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let rt = flavour.worker_threads(1).build().unwrap();
+        let advances = AssertUnwindSafe(|| rt.block_on(advance(MS)));
+        let panic = catch_unwind(advances).unwrap_err();
+        assert!(
+            panic.downcast_ref::<&str>().unwrap().contains("`time::advance`: time is not frozen")
+        );
+    }
     let multi = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let panic = catch_unwind(AssertUnwindSafe(|| multi.block_on(async { pause() }))).unwrap_err();
     assert!(panic.downcast_ref::<&str>().unwrap().contains("current-thread"));
