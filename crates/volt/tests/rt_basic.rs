@@ -187,14 +187,28 @@ fn dropping_a_runtime_drops_each_task_once() {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
-    for rt in flavours() {
-        let (drops, tasks) = (Arc::new(AtomicUsize::new(0)), 100_000);
+    // Most of them in the queues, or all of them polled, and pending.
+    let runtimes =
+        [false, true].map(|polls_all| flavours().into_iter().map(move |rt| (rt, polls_all)));
+    for (rt, polls_all) in runtimes.into_iter().flatten() {
+        let (drops, polls) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let tasks = 100_000;
         for _ in 0..tasks {
-            let count = Count(drops.clone());
+            let (count, polls) = (Count(drops.clone()), polls.clone());
             rt.spawn(async move {
                 let _count = count;
+                polls.fetch_add(1, Ordering::Relaxed);
                 std::future::pending::<()>().await;
             });
+        }
+        if polls_all {
+            // On a current-thread runtime this runs them.
+            rt.block_on(async {
+                while polls.load(Ordering::Relaxed) < tasks {
+                    volt::task::yield_now().await;
+                }
+            });
+            assert_eq!(rt.metrics().num_alive_tasks(), tasks);
         }
         drop(rt);
         assert_eq!(drops.load(Ordering::Relaxed), tasks);
@@ -225,10 +239,52 @@ fn nested_block_on_panics() {
     rt.block_on(async { rt.block_on(async {}) });
 }
 
+/// In the future of `block_on`, and in a task: each runtime goes on.
 #[test]
-#[should_panic(expected = "`spawn` needs a Volt runtime")]
-fn spawn_without_a_runtime_panics() {
-    drop(volt::spawn(async {}));
+fn nested_block_on_panics_on_every_runtime() {
+    for rt in flavours() {
+        let nest = || Handle::current().block_on(async {});
+        let message = message_of(|| rt.block_on(async { nest() }));
+        assert!(message.starts_with("`block_on` inside of a runtime"), "{message}");
+        let task = rt.spawn(async move { nest() });
+        let error = rt.block_on(task).unwrap_err();
+        let message = message_of(|| std::panic::resume_unwind(error.into_panic()));
+        assert!(message.starts_with("`block_on` inside of a runtime"), "{message}");
+        // Nor on another runtime.
+        let other = Builder::new_current_thread().build().unwrap();
+        let message = message_of(|| rt.block_on(async { other.block_on(async {}) }));
+        assert!(message.starts_with("`block_on` inside of a runtime"), "{message}");
+        assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).await.unwrap() }), 1);
+    }
+}
+
+/// The message of the panic of `f`.
+fn message_of(f: impl FnOnce()) -> String {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+    match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(payload) => (*payload.downcast::<&str>().unwrap()).to_owned(),
+    }
+}
+
+#[test]
+fn without_a_runtime_the_panic_names_the_call() {
+    let calls: [(&str, fn()); 6] = [
+        ("spawn", || drop(volt::spawn(async {}))),
+        ("spawn_blocking", || drop(volt::task::spawn_blocking(|| ()))),
+        ("Handle::current", || drop(Handle::current())),
+        ("time::pause", volt::time::pause),
+        ("time::resume", volt::time::resume),
+        ("time::advance", || {
+            let mut advance = std::pin::pin!(volt::time::advance(Duration::ZERO));
+            let waker = std::task::Waker::noop();
+            let _ = advance.as_mut().poll(&mut std::task::Context::from_waker(waker));
+        }),
+    ];
+    for (name, call) in calls {
+        let message = message_of(call);
+        assert!(message.starts_with(&format!("`{name}` needs a Volt runtime")), "{message}");
+    }
 }
 
 #[test]

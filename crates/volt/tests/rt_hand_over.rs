@@ -146,7 +146,7 @@ fn node(
 }
 
 fn runtime(random: &mut Random) -> Runtime {
-    let workers = 1 + random.below(3) as usize;
+    let workers = [1, 2, 3, 8][random.below(4) as usize];
     // A quarter of it is what nested joins use before they hand over.
     let stack = (192 << 10) + random.below(3) as usize * (64 << 10);
     Builder::new_multi_thread().worker_threads(workers).thread_stack_size(stack).build().unwrap()

@@ -1,8 +1,9 @@
 //! Blocking joins that help.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
+use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use volt::runtime::{Builder, Runtime};
 
@@ -121,8 +122,112 @@ fn a_join_deeper_than_the_bound_does_not_deadlock() {
     fn nest(depth: u32) -> u32 {
         if depth == 0 { 0 } else { volt::spawn(async move { nest(depth - 1) }).join().unwrap() + 1 }
     }
-    let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    assert_eq!(rt.block_on(async { volt::spawn(async { nest(100) }).await.unwrap() }), 100);
+    for workers in [1, 2, 8] {
+        let rt = Builder::new_multi_thread().worker_threads(workers).build().unwrap();
+        assert_eq!(rt.block_on(async { volt::spawn(async { nest(100) }).await.unwrap() }), 100);
+        // More than the stack of a worker has room for.
+        assert_eq!(rt.block_on(async { volt::spawn(async { nest(5_000) }).await.unwrap() }), 5_000);
+    }
+}
+
+/// A current-thread runtime has no other thread to go on with: the innermost join says so, before the stack ends.
+#[test]
+fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {
+    static ENOUGH: AtomicBool = AtomicBool::new(false);
+    fn nest(depth: u32) -> Result<u32, String> {
+        if depth == 0 || ENOUGH.load(Ordering::Relaxed) {
+            return Ok(0);
+        }
+        match volt::spawn(async move { nest(depth - 1) }).join() {
+            Ok(below) => Ok(below? + 1),
+            Err(error) => Err((*error.into_panic().downcast::<&str>().unwrap()).to_owned()),
+        }
+    }
+    let rt = Builder::new_current_thread().build().unwrap();
+    for _ in 0..3 {
+        ENOUGH.store(false, Ordering::Relaxed);
+        let error = rt.block_on(async { nest(1_000_000) }).unwrap_err();
+        assert_eq!(error, "blocking joins are nested too deeply: use `.await`");
+        assert_eq!(rt.metrics().num_alive_tasks(), 1, "what the innermost join wanted");
+        ENOUGH.store(true, Ordering::Relaxed);
+        rt.block_on(async {
+            while rt.metrics().num_alive_tasks() > 0 {
+                volt::task::yield_now().await;
+            }
+        });
+    }
+    ENOUGH.store(false, Ordering::Relaxed);
+    assert_eq!(rt.block_on(async { nest(20) }), Ok(20));
+}
+
+/// A waker that the driver calls on the thread of a current-thread runtime: nobody else could run the task.
+#[test]
+fn a_join_in_a_waker_of_a_current_thread_runtime_panics() {
+    struct Joins(volt::runtime::Handle, std::sync::mpsc::Sender<String>);
+    impl std::task::Wake for Joins {
+        fn wake(self: Arc<Self>) {
+            let task = self.0.spawn(async {});
+            let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());
+            let payload = std::panic::catch_unwind(join).unwrap_err();
+            self.1.send((*payload.downcast::<&str>().unwrap()).to_owned()).unwrap();
+        }
+    }
+    let rt = Builder::new_current_thread().build().unwrap();
+    let (said, message) = std::sync::mpsc::channel();
+    let waker = std::task::Waker::from(Arc::new(Joins(rt.handle().clone(), said)));
+    rt.block_on(async move {
+        let mut sleep = Box::pin(volt::time::sleep(std::time::Duration::from_millis(2)));
+        let mut theirs = std::task::Context::from_waker(&waker);
+        assert!(sleep.as_mut().poll(&mut theirs).is_pending());
+        volt::time::sleep(std::time::Duration::from_millis(10)).await;
+    });
+    assert_eq!(
+        message.recv().unwrap(),
+        "a waker cannot block in a join: nobody would run the task"
+    );
+    assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
+}
+
+/// Joins of tasks that run at once, that wait for a timer, a blocking thread or another task, and that nobody has
+/// begun; in tasks, in `block_on`, and outside. On a current-thread runtime whatever is helped with runs on top.
+/// (Nobody joins what it has spawned before an await: that may be below it on the stack by then.)
+#[test]
+fn stress_of_joins() {
+    async fn node(seed: u64, depth: u32) -> u64 {
+        match seed % 5 {
+            0 => volt::time::sleep(std::time::Duration::from_micros(seed % 97)).await,
+            1 => volt::task::yield_now().await,
+            2 => volt::task::spawn_blocking(|| ()).join().unwrap(),
+            3 => volt::task::spawn_blocking(|| ()).await.unwrap(),
+            _ => {}
+        }
+        if depth == 0 {
+            return 1;
+        }
+        let below = |way| seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(17) ^ way;
+        let [left, right] = [1, 2].map(|way| tree(below(way), depth - 1));
+        match seed % 3 {
+            0 => left.join().unwrap() + right.join().unwrap(),
+            1 => right.join().unwrap() + left.await.unwrap(),
+            _ => left.await.unwrap() + right.await.unwrap(),
+        }
+    }
+    fn tree(seed: u64, depth: u32) -> volt::task::JoinHandle<u64> {
+        let node: std::pin::Pin<Box<dyn Future<Output = u64> + Send>> = Box::pin(node(seed, depth));
+        volt::spawn(node)
+    }
+    let seeds = 15 * std::env::var("VOLT_STRESS").map_or(1, |s| s.parse().unwrap_or(1));
+    for rt in flavours() {
+        let _guard = rt.enter();
+        for seed in 0..seeds {
+            let outside = tree(seed, 3);
+            let inside = rt.block_on(async {
+                tree(!seed, 3).join().unwrap() + tree(seed << 9, 3).await.unwrap()
+            });
+            assert_eq!((inside, outside.join().unwrap()), (16, 8));
+        }
+        assert_eq!(rt.metrics().num_alive_tasks(), 0);
+    }
 }
 
 /// Each worker gets another thread several times, by joins on top of joins that have run their target
@@ -132,9 +237,9 @@ fn joins_below_one_that_hands_its_worker_over_do_not_go_on_as_that_worker() {
     fn nest(depth: u32) -> u32 {
         if depth == 0 { 0 } else { volt::spawn(async move { nest(depth - 1) }).join().unwrap() + 1 }
     }
-    for _ in 0..20 {
+    for round in 0..20 {
         let rt = Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads([1, 2, 8][round % 3])
             .thread_stack_size(256 << 10)
             .build()
             .unwrap();
@@ -148,8 +253,8 @@ fn joins_below_one_that_hands_its_worker_over_do_not_go_on_as_that_worker() {
 /// The target runs elsewhere and takes its time: the join parks until it has completed.
 #[test]
 fn a_join_with_nothing_to_help_with_waits() {
-    let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    for _ in 0..20 {
+    let rts = [2, 8].map(|n| Builder::new_multi_thread().worker_threads(n).build().unwrap());
+    for rt in rts.iter().cycle().take(20) {
         let joined = rt.block_on(async {
             let (started, receiver) = std::sync::mpsc::channel();
             let target = volt::spawn(async move {

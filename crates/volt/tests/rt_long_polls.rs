@@ -89,7 +89,9 @@ fn ask(address: std::net::SocketAddr, hogs: &Hogs) -> usize {
 /// The driver used to be looked at after 128 polls, however long they took.
 #[test]
 fn sockets_are_served_among_long_polls() {
-    for (workers, quick_at_first) in [(1, false), (1, true), (2, false), (2, true)] {
+    for (workers, quick_at_first) in
+        [(1, false), (1, true), (2, false), (2, true), (8, false), (8, true)]
+    {
         let rt = multi(workers);
         let listener = rt.block_on(volt::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
