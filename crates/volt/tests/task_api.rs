@@ -2,14 +2,16 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::cell::Cell;
-use std::future::pending;
+use std::future::{Future, pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use volt::runtime::{Builder, Handle, Runtime};
-use volt::task::{self, JoinSet, LocalSet};
+use volt::task::{self, JoinError, JoinSet, LocalSet};
 
 fn flavours() -> Vec<Runtime> {
     let multi = [1, 2, 8].map(|workers| {
@@ -162,16 +164,17 @@ fn join_set_aborts_on_drop_and_on_shutdown() {
 
 #[test]
 fn join_all_propagates_the_panic() {
-    let rt = Runtime::new().unwrap();
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        rt.block_on(async {
-            let mut set = JoinSet::new();
-            set.spawn(async {});
-            set.spawn(async { panic!("one of them") });
-            set.join_all().await
-        })
-    }));
-    assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "one of them");
+    for rt in flavours() {
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            rt.block_on(async {
+                let mut set = JoinSet::new();
+                set.spawn(async {});
+                set.spawn(async { panic!("one of them") });
+                set.join_all().await
+            })
+        }));
+        assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "one of them");
+    }
 }
 
 #[test]
@@ -201,25 +204,26 @@ fn local_set_on_every_runtime() {
 
 #[test]
 fn local_set_dropped_while_others_wake_its_tasks() {
-    let rt = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for _ in 0..50 * scale() {
-        let (new, drops) = counter();
-        let local = LocalSet::new();
-        local.block_on(&rt, async {
-            for _ in 0..10 {
-                let held = new();
-                task::spawn_local(async move {
-                    let _held = held;
-                    loop {
-                        volt::spawn(async {}).await.unwrap();
-                    }
-                });
-            }
-            task::yield_now().await;
-            task::yield_now().await;
-        });
-        drop(local);
-        assert_eq!(drops(), 10);
+    for rt in flavours() {
+        for _ in 0..50 * scale() {
+            let (new, drops) = counter();
+            let local = LocalSet::new();
+            local.block_on(&rt, async {
+                for _ in 0..10 {
+                    let held = new();
+                    task::spawn_local(async move {
+                        let _held = held;
+                        loop {
+                            volt::spawn(async {}).await.unwrap();
+                        }
+                    });
+                }
+                task::yield_now().await;
+                task::yield_now().await;
+            });
+            drop(local);
+            assert_eq!(drops(), 10);
+        }
     }
 }
 
@@ -384,35 +388,230 @@ fn yield_now_lets_all_others_go_first() {
 
 #[test]
 fn stress_of_wakes_aborts_and_drops() {
-    let rt = Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
-    let (new, drops) = counter();
-    let tasks = 2_000 * scale();
-    rt.block_on(async {
-        let mut aborted = 0;
-        for n in 0..tasks {
-            let (first, second) = (new(), new());
-            let inner = volt::spawn(async move {
-                task::yield_now().await;
-                first
-            });
-            let outer = volt::spawn(async move {
-                let output = inner.await;
-                drop(second);
-                output.is_ok()
-            });
-            match n % 4 {
-                0 => outer.abort(),
-                1 => drop(outer),
-                2 => assert!(outer.await.unwrap()),
-                _ => {
-                    let abort = outer.abort_handle();
-                    volt::spawn(async move { abort.abort() });
-                    aborted += usize::from(outer.await.is_err());
+    for rt in flavours() {
+        let (new, drops) = counter();
+        let tasks = 2_000 * scale();
+        rt.block_on(async {
+            let mut aborted = 0;
+            for n in 0..tasks {
+                let (first, second) = (new(), new());
+                let inner = volt::spawn(async move {
+                    task::yield_now().await;
+                    first
+                });
+                let outer = volt::spawn(async move {
+                    let output = inner.await;
+                    drop(second);
+                    output.is_ok()
+                });
+                match n % 4 {
+                    0 => outer.abort(),
+                    1 => drop(outer),
+                    2 => assert!(outer.await.unwrap()),
+                    _ => {
+                        let abort = outer.abort_handle();
+                        volt::spawn(async move { abort.abort() });
+                        aborted += usize::from(outer.await.is_err());
+                    }
                 }
             }
+            assert!(aborted <= tasks);
+        });
+        drop(rt);
+        assert_eq!(drops(), 2 * tasks);
+    }
+}
+
+/// Panics when it is dropped; what it holds is dropped all the same.
+struct Bomb {
+    _held: Counted,
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a bomb");
+    }
+}
+
+/// A panic that comes from a drop is the task's, as one in a poll is: whoever joins gets it, and nobody else.
+#[test]
+fn panics_in_drops_of_futures_and_outputs_are_contained() {
+    for rt in flavours() {
+        let (new, drops) = counter();
+        let bomb = || Bomb { _held: new() };
+        let rounds = 3 * scale();
+        for _ in 0..rounds {
+            // The future, when it has completed: its output is lost.
+            let (future, output) = (bomb(), new());
+            let mut output = Some(output);
+            let error = rt.block_on(rt.spawn(poll_fn(move |_| {
+                let _ = &future;
+                Poll::Ready(output.take().unwrap())
+            })));
+            assert_bomb(error.map(drop));
+            // When it is aborted.
+            let future = bomb();
+            let aborted = rt.spawn(poll_fn(move |_| {
+                let _ = &future;
+                Poll::<()>::Pending
+            }));
+            rt.block_on(task::yield_now());
+            aborted.abort();
+            assert_bomb(rt.block_on(aborted));
+            // When its poll has panicked: that one counts.
+            let future = bomb();
+            let panicked = rt.spawn(poll_fn(move |_| -> Poll<()> {
+                let _ = &future;
+                panic!("the first");
+            }));
+            let error = rt.block_on(panicked).unwrap_err();
+            assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "the first");
+            // An output that nobody wants, before and after it is there; and a payload.
+            let output = bomb();
+            drop(rt.spawn(async move { output }));
+            let output = bomb();
+            let done = rt.spawn(async move { output });
+            rt.block_on(async {
+                while !done.is_finished() {
+                    task::yield_now().await;
+                }
+            });
+            drop(done);
+            let payload = bomb();
+            drop(rt.spawn(async move { std::panic::panic_any(payload) }));
+            // One that somebody has is theirs.
+            let output = bomb();
+            let got = rt.block_on(rt.spawn(async move { output })).unwrap();
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(got))).is_err());
+            assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).await.unwrap() }), 1);
         }
-        assert!(aborted <= tasks);
-    });
-    drop(rt);
-    assert_eq!(drops(), 2 * tasks);
+        // And those that are there when the runtime ends.
+        for _ in 0..rounds {
+            let future = bomb();
+            rt.spawn(async move {
+                pending::<()>().await;
+                drop(future);
+            });
+        }
+        rt.block_on(task::yield_now());
+        drop(rt);
+        assert_eq!(drops(), rounds * (8 + 1));
+    }
+}
+
+fn assert_bomb(result: Result<(), JoinError>) {
+    let payload = result.unwrap_err().into_panic();
+    assert_eq!(*payload.downcast::<&str>().unwrap(), "a bomb");
+}
+
+#[test]
+fn join_sets_take_blocking_closures_and_tell_ids() {
+    for rt in flavours() {
+        let mut set = JoinSet::new();
+        // From outside of the runtime.
+        let mut ids: Vec<_> =
+            (0..10).map(|n| (set.spawn_blocking_on(move || n, rt.handle()).id(), n)).collect();
+        let failed = set.spawn_blocking_on(|| panic!("not this one"), rt.handle()).id();
+        assert_eq!(set.len(), 11);
+        rt.block_on(async {
+            let mut failures = 0;
+            while let Some(result) = poll_fn(|cx| set.poll_join_next_with_id(cx)).await {
+                match result {
+                    Ok(done) => ids.retain(|other| *other != done),
+                    Err(error) => {
+                        assert!(error.is_panic() && error.id() == failed);
+                        failures += 1;
+                    }
+                }
+            }
+            assert_eq!((ids.len(), failures), (0, 1));
+            // None is there: ready, and not pending for ever.
+            assert!(poll_fn(|cx| set.poll_join_next_with_id(cx)).await.is_none());
+            set.spawn(pending());
+            let polled = poll_fn(|cx| Poll::Ready(set.poll_join_next_with_id(cx).is_pending()));
+            assert!(polled.await);
+        });
+    }
+}
+
+/// Guards nest, and each gives back what was before.
+#[test]
+fn a_local_set_is_entered() {
+    for rt in flavours() {
+        let (outer, inner) = (LocalSet::new(), LocalSet::new());
+        let here = Rc::new(std::thread::current().id());
+        let spawn = |number: i32| {
+            let here = here.clone();
+            task::spawn_local(async move {
+                assert_eq!(*here, std::thread::current().id());
+                number
+            })
+        };
+        let first = outer.enter();
+        let one = spawn(1);
+        let second = inner.enter();
+        let two = spawn(2);
+        drop(second);
+        let three = spawn(3);
+        drop(first);
+        assert!(catch_unwind(AssertUnwindSafe(|| spawn(4))).is_err(), "none is entered");
+        // Only those of the outer one run.
+        outer.block_on(&rt, async {
+            assert_eq!((one.await.unwrap(), three.await.unwrap()), (1, 3));
+        });
+        assert!(!two.is_finished());
+        assert_eq!(inner.block_on(&rt, two).unwrap(), 2);
+    }
+}
+
+/// What is always ready takes the budget, and yields when that is used up: 128 are completed in a poll.
+#[test]
+fn cooperative_futures_take_the_budget() {
+    for rt in flavours() {
+        let polls = rt.block_on(rt.spawn(async {
+            let mut all = std::pin::pin!(async {
+                for _ in 0..1_000 {
+                    task::coop::cooperative(std::future::ready(())).await;
+                }
+            });
+            let mut polls = 0;
+            poll_fn(|cx| {
+                polls += 1;
+                all.as_mut().poll(cx)
+            })
+            .await;
+            polls
+        }));
+        assert_eq!(polls.unwrap(), 8, "1,000 / 128");
+        // One that is pending takes nothing.
+        rt.block_on(async {
+            for _ in 0..1_000 {
+                let mut waits = std::pin::pin!(task::coop::cooperative(pending::<()>()));
+                assert!(poll_fn(|cx| Poll::Ready(waits.as_mut().poll(cx).is_pending())).await);
+            }
+            assert!(task::coop::has_budget_remaining());
+        });
+    }
+}
+
+#[test]
+fn a_task_locals_value_is_taken_back() {
+    volt::task_local! {
+        static WORD: std::cell::RefCell<String>;
+    }
+    for rt in flavours() {
+        let task = rt.spawn(async {
+            let mut scoped = Box::pin(WORD.scope("a".to_owned().into(), async {
+                task::yield_now().await;
+                WORD.with(|word| word.borrow_mut().push('b'));
+                pending::<()>().await;
+            }));
+            assert!(volt::time::timeout(Duration::from_millis(5), scoped.as_mut()).await.is_err());
+            let word = scoped.as_mut().take_value().unwrap().into_inner();
+            assert!(scoped.as_mut().take_value().is_none());
+            assert!(WORD.try_with(|_| ()).is_err());
+            word
+        });
+        assert_eq!(rt.block_on(task).unwrap(), "ab");
+    }
 }
