@@ -36,7 +36,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use support::{Context, Holdings, Rng, Tally};
-use volt::runtime::{Builder, Handle, Runtime};
+use volt::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
 enum Load {
     Task(fn(Context) -> Pin<Box<dyn Future<Output = ()> + Send>>),
@@ -164,8 +164,15 @@ fn round(handle: &Handle, seed: u64, rng: &mut Rng, loads: &[&'static (&'static 
     }
 }
 
-fn runtime(rng: &mut Rng) -> (Runtime, String) {
-    let workers = [0, 1, 2, 4][rng.below(4) as usize];
+/// With any number of workers, or none; in the second group of a run of the other flavour than in the first.
+fn runtime(rng: &mut Rng, first: Option<RuntimeFlavor>) -> (Runtime, String) {
+    let several = [1, 2, 4, 8][rng.below(4) as usize];
+    let workers = match first {
+        Some(RuntimeFlavor::CurrentThread) => several,
+        Some(_) => 0,
+        None if rng.below(5) == 0 => 0,
+        None => several,
+    };
     let mut builder = match workers {
         0 => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
@@ -179,11 +186,15 @@ fn runtime(rng: &mut Rng) -> (Runtime, String) {
     (runtime, name)
 }
 
-/// Some rounds on one runtime, of which nothing is left. Returns the rounds and its description.
-fn group(seed: u64, rng: &mut Rng, end: Instant) -> (u64, u64, String) {
-    let (runtime, name) = runtime(rng);
+/// Some rounds on one runtime, of which nothing is left. Returns the rounds, the tasks, and its description.
+fn group(
+    seed: u64,
+    rng: &mut Rng,
+    end: Instant,
+    (runtime, name): (Runtime, String),
+) -> (u64, u64, String) {
     let handle = runtime.handle().clone();
-    let current = matches!(handle.runtime_flavor(), volt::runtime::RuntimeFlavor::CurrentThread);
+    let current = handle.runtime_flavor() == RuntimeFlavor::CurrentThread;
     let (stop, stopped) = volt::sync::oneshot::channel::<()>();
     // Somebody has to run a current-thread runtime.
     let runner = current.then(|| {
@@ -227,8 +238,11 @@ fn soak() {
     let mut rng = Rng::new(seed);
     let (mut groups, mut rounds, mut spawned) = (0, 0, 0);
     let mut start: Option<Holdings> = None;
+    let mut first = None;
     while groups < 2 || Instant::now() < end {
-        let (more, tasks, name) = group(seed, &mut rng, end);
+        let built = runtime(&mut rng, first.filter(|_| groups == 1));
+        first = first.or(Some(built.0.handle().runtime_flavor()));
+        let (more, tasks, name) = group(seed, &mut rng, end, built);
         (groups, rounds, spawned) = (groups + 1, rounds + more, spawned + tasks);
         let holdings = match &start {
             // The first group's leftovers are the start: what is made once in a process.
