@@ -242,6 +242,8 @@ fn soak() {
     while groups < 2 || Instant::now() < end {
         let built = runtime(&mut rng, first.filter(|_| groups == 1));
         first = first.or(Some(built.0.handle().runtime_flavor()));
+        // Half of a short run for each flavour.
+        let end = if groups == 0 { begin + (end - begin) / 2 } else { end };
         let (more, tasks, name) = group(seed, &mut rng, end, built);
         (groups, rounds, spawned) = (groups + 1, rounds + more, spawned + tasks);
         let holdings = match &start {
