@@ -469,31 +469,35 @@ fn metrics_name_each_mechanism() {
 type PerWorker = fn(&RuntimeMetrics, usize) -> u64;
 type Total = fn(&RuntimeMetrics) -> u64;
 
+/// 100 tasks from a worker's LIFO slot; and two, of which one is stolen, if that can be.
+fn use_the_workers(rt: &Runtime, workers: usize) {
+    let (done, ended) = mpsc::channel();
+    rt.spawn(async move {
+        for _ in 0..100 {
+            volt::spawn(async {}).await.unwrap();
+        }
+        if workers > 1 {
+            let barrier = Arc::new(Barrier::new(2));
+            for _ in 0..2 {
+                let (barrier, done) = (barrier.clone(), done.clone());
+                volt::spawn(async move {
+                    barrier.wait();
+                    done.send(()).unwrap();
+                });
+            }
+        }
+        drop(done);
+    });
+    while ended.recv_timeout(Duration::from_secs(60)).is_ok() {}
+}
+
 /// Where no thread is in `block_on`, what all do is what the workers do: and each of them counts.
 #[test]
 fn the_counts_of_the_workers_add_up() {
     for workers in [1, 2, 8] {
         let rt = multi(workers);
         let metrics = rt.metrics();
-        let (done, ended) = mpsc::channel();
-        rt.spawn(async move {
-            for _ in 0..100 {
-                volt::spawn(async {}).await.unwrap();
-            }
-            if workers > 1 {
-                // One of them is stolen.
-                let barrier = Arc::new(Barrier::new(2));
-                for _ in 0..2 {
-                    let (barrier, done) = (barrier.clone(), done.clone());
-                    volt::spawn(async move {
-                        barrier.wait();
-                        done.send(()).unwrap();
-                    });
-                }
-            }
-            drop(done);
-        });
-        while ended.recv_timeout(Duration::from_secs(60)).is_ok() {}
+        use_the_workers(&rt, workers);
         until(|| metrics.num_alive_tasks() == 0 && metrics.parks_count() >= workers as u64);
         // Nothing is counted any more.
         drop(rt);

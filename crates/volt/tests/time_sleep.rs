@@ -10,8 +10,8 @@ use std::task::Poll;
 
 use volt::runtime::{Builder, Runtime};
 use volt::time::{
-    Duration, Instant, Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep,
-    sleep_until, timeout, timeout_at,
+    Duration, Instant, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until,
+    timeout, timeout_at,
 };
 
 /// Counts the allocations of the current thread.
@@ -263,14 +263,13 @@ async fn reset_ticks() {
         let start = Instant::now();
         let mut ticks = interval_at(start + PERIOD, PERIOD);
         assert_eq!(ticks.tick().await, start + PERIOD);
-        let resets: [(fn(&mut Interval), Duration); 3] = [
-            (Interval::reset, PERIOD),
-            (Interval::reset_immediately, Duration::ZERO),
-            (|ticks| ticks.reset_after(PERIOD / 2), PERIOD / 2),
-        ];
-        for (reset, after) in resets {
+        for after in [PERIOD, Duration::ZERO, PERIOD / 2] {
             let before = Instant::now();
-            reset(&mut ticks);
+            match after {
+                PERIOD => ticks.reset(),
+                Duration::ZERO => ticks.reset_immediately(),
+                after => ticks.reset_after(after),
+            }
             let last = Instant::now() + after;
             let due = ticks.tick().await;
             assert!(Instant::now() >= due && (before + after..=last).contains(&due));
