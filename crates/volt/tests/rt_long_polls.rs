@@ -215,3 +215,27 @@ fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
     hogs.stop();
     assert!(rounds > 1_000, "{rounds} rounds during 100 long polls");
 }
+
+/// Each of the threads in `block_on` leaves tasks that are not quick to the workers, and woke another one of them for
+/// it, while the only worker waited in the driver: for ever, if all places for such threads were taken.
+#[test]
+fn what_many_guests_leave_to_the_only_worker_reaches_it() {
+    let rt = Arc::new(multi(1));
+    let (done, ended) = mpsc::channel();
+    for _ in 0..40 {
+        let (rt, done) = (rt.clone(), done.clone());
+        std::thread::spawn(move || {
+            for _ in 0..5 {
+                rt.block_on(async {
+                    let task = volt::spawn(async { (0..20).for_each(|_| ten_us()) });
+                    volt::time::sleep(Duration::from_micros(50)).await;
+                    task.await.unwrap();
+                });
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..40 {
+        ended.recv_timeout(SOON).expect("the tasks go round");
+    }
+}

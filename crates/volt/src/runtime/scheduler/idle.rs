@@ -401,6 +401,19 @@ impl Idle {
         self.claim(Some(index))
     }
 
+    /// As [`notify`](Self::notify), by a guest that leaves a task to others: rather one of the `workers`, even
+    /// the one in the driver. The guests that are parked as well would do the same, one after the other, and
+    /// that worker would be the last to be woken: never, while there are some.
+    pub(crate) fn notify_worker(&self, workers: usize) -> Option<usize> {
+        let summary = self.load();
+        if !summary.wants_searcher() {
+            return None;
+        }
+        let parked = || (0..workers).filter(|&index| self.is_parked(index));
+        let has_role = |index| summary.has_driver(index) || summary.is_watcher(index);
+        self.claim(parked().find(|&index| !has_role(index)).or_else(|| parked().next()))
+    }
+
     #[cold]
     fn claim(&self, preferred: Option<usize>) -> Option<usize> {
         let summary = self.take_ticket(Summary::wants_searcher)?;

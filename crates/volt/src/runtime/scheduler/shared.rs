@@ -358,6 +358,13 @@ impl Shared {
         }
     }
 
+    /// The same, for what guests leave to the workers.
+    pub(super) fn notify_worker(&self) {
+        if let Some(index) = self.idle.notify_worker(self.workers) {
+            self.unpark(index);
+        }
+    }
+
     /// Wakes a member whose parked bit the caller has cleared.
     #[cold]
     pub(super) fn unpark(&self, index: usize) {

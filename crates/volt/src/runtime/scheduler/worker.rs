@@ -224,8 +224,11 @@ impl<'r> Worker<'r> {
             // SAFETY: the `Notified` is given away.
             unsafe { self.shared.injector.push(task.into_raw()) };
             self.release_ring();
-            self.end_search();
-            self.shared.notify();
+            // Not `end_search`, which would pass the search on to whomever.
+            if self.searching.replace(false) {
+                self.shared.idle.end_search();
+            }
+            self.shared.notify_worker();
             return Step::Continue;
         }
         if !self.shared.quick.knows(kind) {
