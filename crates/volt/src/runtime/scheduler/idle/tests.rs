@@ -104,6 +104,26 @@ fn a_push_wakes_the_watcher_rather_than_the_member_in_the_driver() {
     }
 }
 
+/// Of the members 0 to 2, 0 and 1 are workers. A guest would leave the task to others once more.
+#[test]
+fn what_a_guest_leaves_wakes_a_worker_even_in_the_driver() {
+    for in_driver in [0, 1] {
+        let idle = idle(4);
+        let watcher = 1 - in_driver;
+        assert!(idle.park(watcher, false, false).watcher);
+        assert!(idle.park(in_driver, false, true).driver);
+        let _ = idle.park(2, false, false);
+        let first = idle.notify_worker(2).unwrap();
+        assert!(first < 2);
+        assert_eq!(idle.notify_worker(2), None, "somebody searches");
+        idle.drop_roles(first);
+        assert!(idle.end_search());
+        assert_eq!(idle.notify_worker(2), Some(1 - first));
+        assert!(idle.end_search());
+        assert_eq!(idle.notify_worker(2), Some(2), "no worker is parked");
+    }
+}
+
 #[test]
 fn the_watcher_is_claimed_whoever_searches() {
     let idle = idle(4);
