@@ -53,42 +53,6 @@ fn builders_in_conflict_give_errors() {
     assert!(many.to_string().contains("`worker_threads`"), "{many}");
 }
 
-/// In a process of its own: a variable is everybody's. The child says what it has built.
-#[test]
-fn the_variable_sets_the_number_of_workers() {
-    const VARIABLE: &str = "VOLT_WORKER_THREADS";
-    const CHILD: &str = "VOLT_TEST_CHILD";
-    let built = || match Builder::new_multi_thread().build() {
-        Ok(rt) => format!("<{} workers>", rt.metrics().num_workers()),
-        Err(error) => format!("<{:?}: {error}>", error.kind()),
-    };
-    if std::env::var_os(CHILD).is_some() {
-        return println!("{}", built());
-    }
-    let refused = |value| {
-        format!("<InvalidInput: `VOLT_WORKER_THREADS` is \"{value}\", not a positive number>")
-    };
-    for (value, expected) in [
-        ("3", "<3 workers>".to_owned()),
-        ("0", refused("0")),
-        ("", refused("")),
-        ("-1", refused("-1")),
-        ("two", refused("two")),
-    ] {
-        let child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_variable_sets_the_number_of_workers", "--nocapture"])
-            .env(VARIABLE, value)
-            .env(CHILD, "1")
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&child.stdout).into_owned();
-        assert!(child.status.success() && said.contains(&expected), "{value:?}: {said}");
-    }
-    // What the builder says counts more.
-    let chosen = Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    assert_eq!(chosen.metrics().num_workers(), 2);
-}
-
 /// No thread can have such a stack; nothing is left of the attempt.
 #[cfg(target_pointer_width = "64")]
 #[test]
