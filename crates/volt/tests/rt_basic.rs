@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use volt::io::{AsyncReadExt, AsyncWriteExt};
 use volt::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 
 /// Every kind of runtime that a test should hold on.
@@ -359,4 +360,44 @@ fn block_in_place_leaves_the_worker_to_others() {
         });
         assert_eq!(sum, 190);
     }
+}
+
+/// A program with a loop of its own lets a current-thread runtime go on once in each round: its tasks, its timers and
+/// its sockets.
+#[test]
+fn a_loop_of_block_ons_that_yield_runs_everything() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let yields = || rt.block_on(volt::task::yield_now());
+    let steps = Arc::new(AtomicUsize::new(0));
+    for _ in 0..1_000 {
+        let steps = steps.clone();
+        rt.spawn(async move {
+            for _ in 0..3 {
+                steps.fetch_add(1, Ordering::Relaxed);
+                volt::task::yield_now().await;
+            }
+        });
+    }
+    let mut calls = 0;
+    while rt.metrics().num_alive_tasks() > 0 {
+        yields();
+        calls += 1;
+        assert!(calls <= 100, "{} of 3,000 steps", steps.load(Ordering::Relaxed));
+    }
+    assert_eq!(steps.load(Ordering::Relaxed), 3_000);
+
+    let waits = rt.spawn(async {
+        volt::time::sleep(Duration::from_millis(2)).await;
+        let (mut one, mut other) = volt::net::UnixStream::pair().unwrap();
+        let reads = volt::spawn(async move { other.read_u8().await });
+        volt::time::sleep(Duration::from_millis(2)).await;
+        one.write_u8(7).await.unwrap();
+        reads.await.unwrap().unwrap()
+    });
+    let start = std::time::Instant::now();
+    while !waits.is_finished() {
+        yields();
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing happens");
+    }
+    assert_eq!(rt.block_on(waits).unwrap(), 7);
 }

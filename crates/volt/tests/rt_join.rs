@@ -188,6 +188,50 @@ fn a_join_in_a_waker_of_a_current_thread_runtime_panics() {
     assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
 }
 
+/// What a join of `task` says that is refused.
+fn refusal(task: volt::task::JoinHandle<()>) -> String {
+    let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());
+    let payload = std::panic::catch_unwind(join).unwrap_err();
+    *payload.downcast::<String>().unwrap()
+}
+
+/// Where nobody else could take the task that is polled on top. It would never have come back.
+#[test]
+fn a_join_of_a_task_below_is_refused() {
+    let one = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    for (rt, is_current) in [(one, false), (Builder::new_current_thread().build().unwrap(), true)] {
+        // Itself, a task that joins it, and one that joins that.
+        for depth in 0..3 {
+            let (give, given) = std::sync::mpsc::channel();
+            let (send, said) = std::sync::mpsc::channel();
+            let task = rt.spawn(async move {
+                let own = given.recv().unwrap();
+                fn climb(depth: u32, own: volt::task::JoinHandle<()>) -> String {
+                    match depth {
+                        0 => refusal(own),
+                        _ => volt::spawn(async move { climb(depth - 1, own) }).join().unwrap(),
+                    }
+                }
+                send.send(climb(depth, own)).unwrap();
+            });
+            let id = task.id();
+            give.send(task).unwrap();
+            // The thread in `block_on` would help beside a worker.
+            if is_current {
+                rt.block_on(async {
+                    while rt.metrics().num_alive_tasks() > 0 {
+                        volt::task::yield_now().await;
+                    }
+                });
+            }
+            let said = said.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+            assert!(said.contains(&format!("task {id}, which is further down")), "{said}");
+            // Joins on its stack are over: others are not refused.
+            assert_eq!(rt.spawn(async { fib(3) }).join().unwrap(), 2);
+        }
+    }
+}
+
 /// Joins of tasks that run at once, that wait for a timer, a blocking thread or another task, and that nobody has
 /// begun; in tasks, in `block_on`, and outside. On a current-thread runtime whatever is helped with runs on top.
 /// (Nobody joins what it has spawned before an await: that may be below it on the stack by then.)

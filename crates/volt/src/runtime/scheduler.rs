@@ -1,6 +1,7 @@
 //! The scheduler. `idle.rs` has its vocabulary and the protocol; `worker.rs` the loop; `shared.rs`
 //! the way of a task into it.
 
+mod below;
 #[cfg(all(test, not(volt_loom)))]
 mod by_hand;
 mod cancel;

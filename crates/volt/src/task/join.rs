@@ -147,8 +147,8 @@ impl<T> JoinHandle<T> {
     /// waits there, and then other tasks run meanwhile, on top of the one that calls this: fork-join
     /// without `async`. A thread of no runtime joins that of the task, and runs tasks of it. A task
     /// below on the stack goes on only when those above it have ended, so tasks that wait for each other in
-    /// other ways than this (a lock that is held across the call, say) can deadlock; await the
-    /// handle where that may be. A limit to the depth is kept: beyond it the
+    /// other ways than this (a lock that is held across the call, say), or for one that is not their own
+    /// child, can deadlock; await the handle where that may be. A limit to the depth is kept: beyond it the
     /// thread just waits.
     ///
     /// # Examples
@@ -168,7 +168,8 @@ impl<T> JoinHandle<T> {
     ///
     /// # Panics
     /// If the output has been taken, by polling this handle. At the limit of the depth, on a
-    /// current-thread runtime.
+    /// current-thread runtime. If the task is itself further down on this thread's stack, in a `join`, and so
+    /// would never complete.
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         assert!(self.task.is_some(), "`JoinHandle` joined after completion");

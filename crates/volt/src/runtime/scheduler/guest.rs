@@ -35,6 +35,7 @@ use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::Arc;
 
+use super::below;
 use super::cancel;
 use super::park::Park;
 use super::quick;
@@ -47,6 +48,8 @@ use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
+/// How many tasks the future of `block_on` goes behind if it has woken itself, at most: as many as a tick has.
+const ROUND: usize = 128;
 /// How much of a thread's stack may be used where a blocking call begins to run tasks; of a stack that
 /// the builder has made smaller, a quarter.
 const STACK_LIMIT: usize = 512 << 10;
@@ -175,10 +178,28 @@ impl Worker<'_> {
         }
         self.roots.set(self.roots.get() + 1);
         let _leave = Leave(self);
-        if tasks_first && matches!(self.step_after_root(), Step::Exit) {
-            return None;
+        if tasks_first {
+            let step = if self.root_woken() { self.run_round() } else { self.step_after_root() };
+            if matches!(step, Step::Exit) {
+                return None;
+            }
         }
         self.run_until_woken(poll, tasks_first)
+    }
+
+    /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
+    /// well, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in
+    /// between do something else.
+    #[cold]
+    fn run_round(&self) -> Step {
+        self.look_at_driver();
+        for _ in 0..(self.slot.depth() + self.shared.injector.len()).min(ROUND) {
+            let Some(task) = self.next().or_else(|| self.fetch()) else { break };
+            if matches!(self.poll(task), Step::Exit) {
+                return Step::Exit;
+            }
+        }
+        Step::Continue
     }
 
     /// True if the future of this thread was woken and its turn has come. If `queues`, one that was
@@ -319,8 +340,14 @@ fn block_on_as<F: Future>(
 ///
 /// # Panics
 /// If such calls are nested too deeply on the thread of a current-thread runtime, or made by a waker
-/// that it calls for an event or a timer: nobody else could run what they wait for.
+/// that it calls for an event or a timer: nobody else could run what they wait for. If the task is further
+/// down on this thread's stack.
+#[track_caller]
 pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
+    below::waiting_for(handle.id(), || help_until_done(handle))
+}
+
+fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
     if !context::in_async() {
         if let Some(runtime) = registry::find(handle.scheduler()) {
             return join_outside(&runtime, handle);

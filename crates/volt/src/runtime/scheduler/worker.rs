@@ -192,7 +192,7 @@ impl<'r> Worker<'r> {
 
     /// Polls a task.
     #[inline]
-    fn poll(&self, task: NonNull<Header>) -> Step {
+    pub(super) fn poll(&self, task: NonNull<Header>) -> Step {
         // SAFETY: taken from a queue of this scheduler, whose `Notified` it was.
         let task = unsafe { Notified::from_raw(task) };
         let kind = task.header().type_key();
@@ -266,7 +266,7 @@ impl<'r> Worker<'r> {
 
     /// The next task of this member's own queues.
     #[inline]
-    fn next(&self) -> Option<NonNull<Header>> {
+    pub(super) fn next(&self) -> Option<NonNull<Header>> {
         self.waited.set(Waited::Elsewhere);
         if let Some(task) = self.slot.batch.pop() {
             self.pace.count_fetched();
