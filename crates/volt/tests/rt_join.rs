@@ -188,6 +188,45 @@ fn a_join_in_a_waker_of_a_current_thread_runtime_panics() {
     assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
 }
 
+/// The only worker is blocked by what the task would end. One of those in `block_on` is in a join, and takes it;
+/// the others leave it to each other, and once did so for ever.
+#[test]
+fn a_guest_in_a_join_gets_what_many_others_leave() {
+    const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+    for guests in [2, 12] {
+        let rt = Arc::new(Builder::new_multi_thread().worker_threads(1).build().unwrap());
+        let (began, begun) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::channel::<()>();
+        let blocked = rt.spawn(async move {
+            began.send(()).unwrap();
+            receive.recv_timeout(LIMIT)
+        });
+        begun.recv().unwrap();
+        let (mut stops, mut threads) = (Vec::new(), Vec::new());
+        for _ in 0..guests {
+            let (stop, stopped) = volt::sync::oneshot::channel::<()>();
+            let rt = rt.clone();
+            threads.push(std::thread::spawn(move || drop(rt.block_on(stopped))));
+            stops.push(stop);
+        }
+        let joiner = rt.clone();
+        let joiner = std::thread::spawn(move || {
+            // The last of the guests.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+            joiner.block_on(async move {
+                volt::task::yield_now().await;
+                blocked.join().unwrap()
+            })
+        });
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        // Of a kind that nobody knows.
+        drop(rt.spawn(async move { send.send(()).unwrap() }));
+        assert_eq!(joiner.join().unwrap(), Ok(()), "with {guests} others");
+        drop(stops);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
 /// What a join of `task` says that is refused.
 fn refusal(task: volt::task::JoinHandle<()>) -> String {
     let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());

@@ -7,7 +7,9 @@
 //! event, so the reactor's thread sees to it that the read is made before it waits (`View::remind`).
 //! If that is often necessary, the habit is unlearned: there is something left, or waiting for events
 //! is the rule here, and then to put a read off costs more than it saves. An event before the reminder earns a
-//! credit of 1, a reminder costs [`PRICE`]. (What is found after one tells nothing: it may have come meanwhile.)
+//! credit of 1, a reminder costs [`PRICE`]. What is found after one tells nothing: it may
+//! have come meanwhile. (So who needs two reads for each fifth message keeps the habit, and makes the second of
+//! these when it is reminded.)
 //! The habit is unlearned at once if somebody asks
 //! again before there was an event: then nobody waits for one here, and a read that fails is an answer.
 //!

@@ -401,17 +401,25 @@ impl Idle {
         self.claim(Some(index))
     }
 
-    /// As [`notify`](Self::notify), by a guest that leaves a task to others: rather one of the `workers`, even
-    /// the one in the driver. The guests that are parked as well would do the same, one after the other, and
-    /// that worker would be the last to be woken: never, while there are some.
-    pub(crate) fn notify_worker(&self, workers: usize) -> Option<usize> {
+    /// As [`notify`](Self::notify), by the guest `index`, of `members`, that leaves a task to others: rather one of
+    /// the `workers`, even the one in the driver. The guests that are parked may do the same as this one, and the
+    /// worker would be the last to be woken: never, while there are some. If no worker is parked, the next guest:
+    /// so each has its turn, and one of them may be in a `join` and take the task.
+    pub(crate) fn notify_worker(
+        &self,
+        workers: usize,
+        index: usize,
+        members: usize,
+    ) -> Option<usize> {
         let summary = self.load();
         if !summary.wants_searcher() {
             return None;
         }
-        let parked = || (0..workers).filter(|&index| self.is_parked(index));
-        let has_role = |index| summary.has_driver(index) || summary.is_watcher(index);
-        self.claim(parked().find(|&index| !has_role(index)).or_else(|| parked().next()))
+        let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
+        let worker = (0..workers).filter(|&index| self.is_parked(index)).min_by_key(duty);
+        let next_guest =
+            || (index + 1..members).chain(workers..index).find(|&index| self.is_parked(index));
+        self.claim(worker.or_else(next_guest))
     }
 
     #[cold]

@@ -358,9 +358,10 @@ impl Shared {
         }
     }
 
-    /// The same, for what guests leave to the workers.
-    pub(super) fn notify_worker(&self) {
-        if let Some(index) = self.idle.notify_worker(self.workers) {
+    /// The same, for what the guest `index` leaves to the workers.
+    pub(super) fn notify_worker(&self, index: usize) {
+        let members = self.used_slots().len();
+        if let Some(index) = self.idle.notify_worker(self.workers, index, members) {
             self.unpark(index);
         }
     }

@@ -228,7 +228,7 @@ impl<'r> Worker<'r> {
             if self.searching.replace(false) {
                 self.shared.idle.end_search();
             }
-            self.shared.notify_worker();
+            self.shared.notify_worker(self.index);
             return Step::Continue;
         }
         if !self.shared.quick.knows(kind) {

@@ -104,23 +104,26 @@ fn a_push_wakes_the_watcher_rather_than_the_member_in_the_driver() {
     }
 }
 
-/// Of the members 0 to 2, 0 and 1 are workers. A guest would leave the task to others once more.
+/// Of the members 0 to 4, 0 and 1 are workers. A guest would leave the task to others once more.
 #[test]
 fn what_a_guest_leaves_wakes_a_worker_even_in_the_driver() {
     for in_driver in [0, 1] {
-        let idle = idle(4);
+        let idle = idle(5);
         let watcher = 1 - in_driver;
         assert!(idle.park(watcher, false, false).watcher);
         assert!(idle.park(in_driver, false, true).driver);
-        let _ = idle.park(2, false, false);
-        let first = idle.notify_worker(2).unwrap();
-        assert!(first < 2);
-        assert_eq!(idle.notify_worker(2), None, "somebody searches");
-        idle.drop_roles(first);
+        let _ = [2, 4].map(|guest| idle.park(guest, false, false));
+        let notify = || idle.notify_worker(2, 3, 5);
+        assert_eq!(notify(), Some(watcher), "whose sleep ends sooner");
+        assert_eq!(notify(), None, "somebody searches");
+        idle.drop_roles(watcher);
         assert!(idle.end_search());
-        assert_eq!(idle.notify_worker(2), Some(1 - first));
+        assert_eq!(notify(), Some(in_driver));
+        idle.drop_roles(in_driver);
         assert!(idle.end_search());
-        assert_eq!(idle.notify_worker(2), Some(2), "no worker is parked");
+        assert_eq!(notify(), Some(4), "no worker is parked: the next guest");
+        assert!(idle.end_search());
+        assert_eq!(notify(), Some(2), "and so on");
     }
 }
 
