@@ -502,7 +502,10 @@ where
 /// # Panics
 /// On the thread of a current-thread runtime.
 #[track_caller]
-pub fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
+pub fn block_in_place<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R,
+{
     guest::block_in_place(f)
 }
 

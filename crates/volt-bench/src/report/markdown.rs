@@ -60,8 +60,8 @@ pub(crate) fn readme_section(record: &Record) -> String {
     let (ahead, even, behind) = record.tally();
     let mut out = format!(
         "{BEGIN}\nOn {} ({} {}), against the best peer of each row: **{ahead} ahead, {even} even, {behind} behind** \
-         ({} run of {}; Volt over best peer with its interval, lower is better; \
-         [all rows and the method](BENCHMARKS.md)).\n\n",
+         ({} run of {}; a selection of the rows; Volt over best peer is the median of the rounds' own ratios with its \
+         interval, lower is better, even if the interval has 1 in it; [all rows and the method](BENCHMARKS.md)).\n\n",
         record.machine.cpu,
         record.machine.cpus,
         if record.machine.cpus == 1 { "processor" } else { "processors" },

@@ -160,7 +160,7 @@ pub(crate) fn assert_may_block() {
 fn cannot_block() -> ! {
     panic!(
         "`block_on` inside of a runtime: the thread would be blocked while it has tasks to run. \
-         Use `.await`, `spawn_blocking`, or wrap the call in `block_in_place`"
+         Use `.await` or `spawn_blocking`, or, on a multi-thread runtime, wrap the call in `block_in_place`"
     )
 }
 

@@ -225,11 +225,13 @@ const fn paused_at(ns: u64) -> u64 {
 /// ```
 #[track_caller]
 pub fn pause() {
-    scope::with_timers("time::pause", |timers| {
+    // Asserted outside of the closure: a panic names the caller's line.
+    let (was_paused, paused) = scope::with_timers("time::pause", |timers| {
         let clock = timers.clock();
-        assert!(!clock.is_paused(), "`time::pause`: time is already frozen");
-        assert!(clock.pause(), "`time::pause` needs a current-thread runtime");
+        (clock.is_paused(), clock.pause())
     });
+    assert!(!was_paused, "`time::pause`: time is already frozen");
+    assert!(paused, "`time::pause` needs a current-thread runtime");
 }
 
 /// Lets the clock of the current runtime run on, from the time at which it stands.
@@ -255,9 +257,8 @@ pub fn pause() {
 /// ```
 #[track_caller]
 pub fn resume() {
-    scope::with_timers("time::resume", |timers| {
-        assert!(timers.clock().resume(), "`time::resume`: time is not frozen");
-    });
+    let resumed = scope::with_timers("time::resume", |timers| timers.clock().resume());
+    assert!(resumed, "`time::resume`: time is not frozen");
 }
 
 /// Moves the [paused](pause) clock of the current runtime by `duration`, fires the timers that

@@ -326,7 +326,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         async fn [signal::ctrl_c]() -> io::Result<()>;
         fn [signal::unix::signal](signal::unix::SignalKind) -> io::Result<signal::unix::Signal>;
         fn [rt::spawn::<Ready<u8>>](Ready<u8>) -> task::JoinHandle<u8>;
-        fn [task::block_in_place](fn() -> u8) -> u8;
+        fn [task::block_in_place::<fn() -> u8, u8>](fn() -> u8) -> u8;
         async fn [task::coop::consume_budget]();
         fn [task::coop::cooperative::<Ready<u8>>](Ready<u8>) -> task::coop::Coop<Ready<u8>>;
         fn [task::coop::has_budget_remaining]() -> bool;
