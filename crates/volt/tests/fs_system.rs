@@ -15,7 +15,8 @@ use std::time::{Duration, SystemTime};
 use volt::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use support::{on_each, pattern, stress};
+use support::net::stress;
+use support::{on_each, pattern};
 
 fn mode(metadata: &std::fs::Metadata) -> u32 {
     metadata.permissions().mode() & 0o7777

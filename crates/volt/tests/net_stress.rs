@@ -14,17 +14,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use support::{bounded, each, tcp_pair, udp_pair};
+use support::{bounded, each, stress, tcp_pair, udp_pair};
 use volt::io::unix::AsyncFd;
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
 use volt::net::unix::pipe;
 use volt::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixStream};
 use volt::sync::oneshot;
 use volt::task::{JoinHandle, JoinSet};
-
-fn rounds(base: usize) -> usize {
-    base * std::env::var("VOLT_STRESS").map_or(1, |text| text.parse().unwrap_or(1))
-}
 
 /// A generator of the numbers that decide what happens (xorshift); the same for the same seed.
 struct Dice(u64);
@@ -171,7 +167,7 @@ async fn all_of(mut tasks: JoinSet<()>) {
 #[test]
 fn streams_carry_all_bytes_in_order() {
     each(|| async {
-        for round in 0..rounds(3) {
+        for round in 0..stress(3) {
             let mut tasks = JoinSet::new();
             for i in 0..4 {
                 let seed = (round * 4 + i) * 10;
@@ -193,7 +189,7 @@ fn streams_carry_all_bytes_in_order() {
 fn datagrams_arrive_once() {
     const COUNT: u32 = 400;
     each(|| async {
-        for round in 0..rounds(3) {
+        for round in 0..stress(3) {
             let (a, b) = UnixDatagram::pair().unwrap();
             let (a, b) = (Arc::new(a), Arc::new(b));
             let receivers: Vec<JoinHandle<Vec<u32>>> = (0..3)
@@ -279,7 +275,7 @@ fn udp_answers_come_to_who_asked() {
     }
     each(|| async {
         let mut tasks = JoinSet::new();
-        let count = rounds(100) as u32;
+        let count = stress(100) as u32;
         for i in 0..4 {
             let (a, b) = udp_pair().await;
             tasks.spawn(answer(a, count, Dice::new(i)));
@@ -317,7 +313,7 @@ fn async_fds_beside_a_foreign_thread() {
     }
     each(|| async {
         let (mut tasks, mut threads) = (JoinSet::new(), Vec::new());
-        let count = rounds(60) as u32;
+        let count = stress(60) as u32;
         for i in 0..3 {
             let (a, mut b) = StdStream::pair().unwrap();
             a.set_nonblocking(true).unwrap();
@@ -373,7 +369,7 @@ fn connections_that_end_in_the_middle() {
             }
         });
         let mut dice = Dice::new(7);
-        for round in 0..rounds(8) {
+        for round in 0..stress(8) {
             let clients: Vec<_> =
                 (0..12).map(|i| volt::spawn(client(address, Dice::new(round * 12 + i)))).collect();
             for client in &clients {

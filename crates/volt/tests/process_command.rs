@@ -15,12 +15,7 @@ use volt::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use volt::process::Command;
 use volt::time::{sleep, timeout};
 
-use support::each;
-
-/// `count`, times what `VOLT_STRESS` says.
-fn stress(count: usize) -> usize {
-    count * std::env::var("VOLT_STRESS").map_or(1, |factor| factor.parse().unwrap_or(1))
-}
+use support::{each, stress};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("/bin/sh");

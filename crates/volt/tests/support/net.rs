@@ -58,3 +58,8 @@ pub async fn udp_pair() -> (UdpSocket, UdpSocket) {
     b.connect(a.local_addr().unwrap()).await.unwrap();
     (a, b)
 }
+
+/// `count`, times what `VOLT_STRESS` says.
+pub fn stress(count: usize) -> usize {
+    count * std::env::var("VOLT_STRESS").map_or(1, |factor| factor.parse().unwrap_or(1))
+}

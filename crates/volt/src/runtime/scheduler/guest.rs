@@ -37,6 +37,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::below;
 use super::cancel;
+use super::pace::BUDGET;
 use super::park::Park;
 use super::quick;
 use super::registry;
@@ -48,8 +49,6 @@ use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
-/// How many tasks the future of `block_on` goes behind if it has woken itself, at most: as many as a tick has.
-const ROUND: usize = 128;
 /// How much of a thread's stack may be used where a blocking call begins to run tasks; of a stack that
 /// the builder has made smaller, a quarter.
 const STACK_LIMIT: usize = 512 << 10;
@@ -188,12 +187,12 @@ impl Worker<'_> {
     }
 
     /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in
+    /// well (a tick of them at most), and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in
     /// between do something else.
     #[cold]
     fn run_round(&self) -> Step {
         self.look_at_driver();
-        for _ in 0..(self.slot.depth() + self.shared.injector.len()).min(ROUND) {
+        for _ in 0..(self.slot.depth() + self.shared.injector.len()).min(BUDGET as usize) {
             let Some(task) = self.next().or_else(|| self.fetch()) else { break };
             if matches!(self.poll(task), Step::Exit) {
                 return Step::Exit;

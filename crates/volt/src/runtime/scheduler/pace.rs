@@ -40,7 +40,7 @@ use std::cell::Cell;
 use crate::runtime::config::Config;
 
 /// Polls between two looks at the driver, at most.
-const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
+pub(super) const BUDGET: u32 = if cfg!(volt_loom) { 4 } else { 128 };
 /// Polls of the first tick, and of the first after a sleep.
 const FIRST: u32 = if cfg!(volt_loom) { 4 } else { 8 };
 /// The time after which a busy member should have looked at the driver, and at the injector.

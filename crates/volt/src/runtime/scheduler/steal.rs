@@ -80,9 +80,16 @@ impl Worker<'_> {
     /// Something was found: the last searcher makes sure that somebody looks for the rest.
     #[inline]
     pub(super) fn end_search(&self) {
-        if self.searching.replace(false) && self.shared.idle.end_search() {
+        if self.stop_searching() {
             self.pass_on();
         }
+    }
+
+    /// As [`end_search`](Self::end_search), but leaves it to the caller to wake somebody. True if this was the last
+    /// searcher.
+    #[inline]
+    pub(super) fn stop_searching(&self) -> bool {
+        self.searching.replace(false) && self.shared.idle.end_search()
     }
 
     /// Wakes another member if there is work left, or something to watch and nobody who does.

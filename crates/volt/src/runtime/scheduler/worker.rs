@@ -225,9 +225,7 @@ impl<'r> Worker<'r> {
             unsafe { self.shared.injector.push(task.into_raw()) };
             self.release_ring();
             // Not `end_search`, which would pass the search on to whomever.
-            if self.searching.replace(false) {
-                self.shared.idle.end_search();
-            }
+            self.stop_searching();
             self.shared.notify_worker(self.index);
             return Step::Continue;
         }
@@ -605,9 +603,7 @@ impl<'r> Worker<'r> {
     /// to be dropped: the worker is handed over as ever, and ends on the other thread instead.
     pub(super) fn end(&self) {
         self.give_up_tasks();
-        if self.searching.replace(false) {
-            self.shared.idle.end_search();
-        }
+        self.stop_searching();
         self.shared.wake_all();
         self.shared.shut_down_inside();
         if !self.handed_over.get() && self.shared.worker_ended() {
