@@ -225,24 +225,25 @@ fn pools_that_end_each_other_panic() {
 #[test]
 fn a_task_of_a_pool_that_is_being_ended_does_not_end_the_one_that_waits() {
     must_end(|| {
-        let pools = [(); 3].map(|()| Arc::new(ThreadPool::with_threads(1)));
+        let (stopping, stops) = mpsc::channel();
+        let third = Builder::new().threads(2).on_thread_stop(move |_| _ = stopping.send(()));
+        let third = third.build().unwrap();
+        assert_eq!(third.broadcast(|index| index), [0, 1]);
+        let [first, second] = [(); 2].map(|()| Arc::new(ThreadPool::with_threads(1)));
         let (send, receive) = mpsc::channel();
-        let (first, met) = (pools[0].clone(), Arc::new(Barrier::new(2)));
-        let begun = met.clone();
-        pools[2].spawn(move || {
-            begun.wait();
-            // The others are inside their shutdowns, or will be.
-            std::thread::sleep(Duration::from_millis(50));
-            let ended = catch_unwind(AssertUnwindSafe(|| first.shutdown()));
-            send.send((ended.is_err(), first)).unwrap();
+        let ended = first.clone();
+        third.spawn(move || {
+            // The other thread, which has nothing to do, stops when the shutdown has begun.
+            stops.recv().unwrap();
+            let panicked = catch_unwind(AssertUnwindSafe(|| ended.shutdown())).is_err();
+            send.send((panicked, ended)).unwrap();
         });
-        met.wait();
-        pools[0].install(|| {
-            pools[1].install(|| pools[2].shutdown());
+        first.install(|| {
+            second.install(|| third.shutdown());
         });
         let (panicked, _first) = receive.recv().unwrap();
         assert!(panicked, "the third pool's end is what the first one's task waits for");
-        assert_eq!(pools[0].install(|| 1), 1);
+        assert_eq!(first.install(|| 1), 1);
     });
 }
 
