@@ -111,12 +111,7 @@ fn stressed(sources: &[Source]) -> Vec<&str> {
     let calls = |line: &str| line.contains("stress(") && has_word(line, "stress");
     let scales = |line: &String| has_word(line, "VOLT_STRESS") || calls(line);
     let found = sources.iter().filter(|source| source.lines.iter().any(scales));
-    found
-        .filter_map(|source| {
-            let (_, name) = source.path.strip_prefix("crates/")?.split_once("/tests/")?;
-            name.strip_suffix(".rs").filter(|name| !name.contains('/'))
-        })
-        .collect()
+    found.filter_map(Source::suite).collect()
 }
 
 /// Mixed load with faults for `seconds`.

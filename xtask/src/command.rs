@@ -21,13 +21,13 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 
 /// Seconds that a command may take, for continuous integration: a test that hangs then fails, and with its
 /// name (libtest warns of tests that run for over a minute).
-const LIMIT: &str = "VOLT_LIMIT";
+pub(crate) const LIMIT: &str = "VOLT_LIMIT";
 
 /// What `timeout` exits with when it had to end the command.
 const TIMED_OUT: i32 = 124;
 
 /// `command`, under the `timeout` of coreutils if there is a `limit`.
-fn limited(command: &Command, limit: Option<OsString>) -> Command {
+pub(crate) fn limited(command: &Command, limit: Option<OsString>) -> Command {
     let mut limited = match limit {
         Some(seconds) => {
             let mut timeout = Command::new("timeout");
@@ -115,7 +115,7 @@ fn parse_result(line: &str) -> Option<Tests> {
 }
 
 /// The command as a person would type it.
-fn line(command: &Command) -> String {
+pub(crate) fn line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

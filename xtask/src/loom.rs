@@ -1,41 +1,48 @@
-//! The loom models: `cargo test` with `--cfg volt_loom`, only the tests in modules named `model`.
+//! The loom models: the unit tests, built with `--cfg volt_loom`, in modules named `model`.
 
 use std::process::Command;
 
-use crate::command::{Tests, cargo, root, run_tests};
+use crate::command::{LIMIT, Tests, cargo, limited, root};
+use crate::program::{self, Program};
 
 /// The crates that have models.
-pub(crate) const CRATES: [&str; 3] = ["volt-sync", "volt-pool", "volt-rt"];
+pub(crate) const CRATES: [&str; 3] = ["volt-rt", "volt-sync", "volt-pool"];
 
 /// Where models are built: the cfg would otherwise invalidate the ordinary build's cache.
 const TARGET: &str = "target/loom";
+
+/// What the path of each model contains.
+pub(crate) const MODEL: &str = "model::";
 
 /// Runs the models whose path contains `name`, or all.
 ///
 /// # Errors
 /// If a model fails, or if `name` matches none.
 pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
-    let mut total = Tests::default();
-    for package in CRATES {
-        total += run_tests(&mut command(package, name.unwrap_or("model::")))?;
+    let wanted =
+        |test: &String| test.contains(MODEL) && name.is_none_or(|name| test.contains(name));
+    let limit = std::env::var_os(LIMIT);
+    let mut commands = Vec::new();
+    for path in program::build(build(&CRATES))? {
+        let program = Program::new(path)?;
+        for test in program.tests.iter().filter(|test| wanted(test)) {
+            let mut command = program.command(test);
+            bound(&mut command);
+            commands.push((test.clone(), limited(&command, limit.clone())));
+        }
     }
     match name {
-        Some(name) if total.passed == 0 => Err(format!("no model's path contains `{name}`")),
-        _ => Ok(total),
+        Some(name) if commands.is_empty() => Err(format!("no model's path contains `{name}`")),
+        _ => program::run_all(commands),
     }
 }
 
-/// The command that runs the models of `package` whose path contains `filter`.
-fn command(package: &str, filter: &str) -> Command {
-    let mut command = build(package);
-    command.args(["--", filter]);
-    bound(&mut command);
-    command
-}
-
-/// Builds and runs the models of `package`, or with `--no-run` only builds them.
-pub(crate) fn build(package: &str) -> Command {
-    let mut command = cargo(&["test", "-p", package, "--lib", "--profile", "model"]);
+/// Builds the models of the `packages`.
+pub(crate) fn build(packages: &[&str]) -> Command {
+    let mut command = cargo(&["test", "--lib", "--profile", "model"]);
+    for package in packages {
+        command.args(["-p", package]);
+    }
     command.env("RUSTFLAGS", "--cfg volt_loom");
     command.arg("--target-dir").arg(root().join(TARGET));
     command

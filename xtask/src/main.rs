@@ -9,6 +9,7 @@ mod count;
 mod deny;
 mod idle;
 mod loom;
+mod program;
 mod sanitize;
 mod source;
 mod tidy;

@@ -27,6 +27,12 @@ impl Source {
         }
     }
 
+    /// The name of the integration test that the file is.
+    pub(crate) fn suite(&self) -> Option<&str> {
+        let (_, name) = self.path.strip_prefix("crates/")?.split_once("/tests/")?;
+        name.strip_suffix(".rs").filter(|name| !name.contains('/'))
+    }
+
     /// True for code that ships: not for tests, models, examples and the development crates.
     pub(crate) fn is_production(&self) -> bool {
         let library =

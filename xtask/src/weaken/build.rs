@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::mutants::{Change, Mutant, Ordering};
 use crate::command::root;
-use crate::loom;
 use crate::source::Source;
+use crate::{loom, program};
 
 /// The variable that holds the chosen mutant's number.
 pub(super) const CHOICE: &str = "VOLT_WEAKEN";
@@ -61,28 +61,16 @@ impl Copy {
     /// Builds the models of `package`, and keeps the program under a name of its own: cargo's is
     /// overwritten by the next build.
     pub(super) fn build(&self, package: &str, name: &str) -> Result<PathBuf, String> {
-        let mut command = loom::build(package);
-        command
-            .args(["--no-run", "--message-format", "json-render-diagnostics"])
-            .current_dir(&self.root);
-        let output = command.output().map_err(|error| format!("{package}: {error}"))?;
-        if !output.status.success() {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{package}: the mutants do not compile:\n{errors}"));
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        let messages = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-        let mut program = messages.filter_map(|message: serde_json::Value| {
-            message["executable"].as_str().map(PathBuf::from)
-        });
-        let program =
-            program.next_back().ok_or_else(|| format!("{package}: cargo built no test program"))?;
+        let mut command = loom::build(&[package]);
+        command.current_dir(&self.root);
+        let built = program::build(command).map_err(|error| format!("the mutants: {error}"))?;
+        let program = built.last().ok_or_else(|| format!("{package}: no test program"))?;
         let kept = root().join("target/weaken").join(name);
         // One that still runs, left by a run that was cut short, keeps its own file.
         if kept.exists() {
             std::fs::remove_file(&kept).map_err(|error| failed(&kept, &error))?;
         }
-        std::fs::copy(&program, &kept).map_err(|error| failed(&kept, &error))?;
+        std::fs::copy(program, &kept).map_err(|error| failed(&kept, &error))?;
         Ok(kept)
     }
 

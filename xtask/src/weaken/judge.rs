@@ -12,6 +12,7 @@ use super::build::{CHOICE, Copy, failed};
 use super::mutants::{Change, Mutant};
 use crate::command::root;
 use crate::loom;
+use crate::program::Program;
 use crate::tidy::names;
 
 /// What became of a mutant.
@@ -30,20 +31,17 @@ pub(super) enum Verdict {
 const LEAST_TIME: Duration = Duration::from_secs(60);
 const TIMES_AS_LONG: u32 = 10;
 
-/// A crate's test program.
+/// A program that was built, and the hash of its bytes.
 #[derive(Clone)]
-struct Program {
-    path: PathBuf,
-    /// Of its bytes.
+struct Built {
+    program: Program,
     hash: u64,
-    /// The full names of its tests.
-    tests: Vec<String>,
 }
 
 /// Builds, runs and remembers.
 pub(super) struct Judge {
     copy: Copy,
-    programs: BTreeMap<String, Program>,
+    programs: BTreeMap<String, Built>,
     /// How long a model takes without a mutant.
     times: BTreeMap<String, Duration>,
     log: Log,
@@ -66,7 +64,7 @@ impl Judge {
         if let Some(known) = self.log.verdicts.get(&key) {
             return Ok(known.clone());
         }
-        let models = match named(&mutant.model, &sound.tests) {
+        let models = match named(&mutant.model, &sound.program.tests) {
             Ok(models) => models,
             Err(missing) => {
                 return Ok(Verdict::Survived(format!("no model's path contains `{missing}`")));
@@ -74,11 +72,11 @@ impl Judge {
         };
         let (program, choice) = match &mutant.change {
             Change::Drop(name) => (self.copy.build_without(mutant, name)?, String::new()),
-            Change::Ordering(ordering) => (sound.path.clone(), ordering.number.to_string()),
+            Change::Ordering(ordering) => (sound.program.path.clone(), ordering.number.to_string()),
         };
         let mut verdict = Verdict::Survived(format!("{} models pass", models.len()));
         for model in models {
-            let limit = match self.time(&sound, &model)? {
+            let limit = match self.time(&sound.program, &model)? {
                 Ok(time) => time * TIMES_AS_LONG + LEAST_TIME,
                 Err(why) => return Ok(Verdict::Survived(why)),
             };
@@ -92,23 +90,18 @@ impl Judge {
         Ok(verdict)
     }
 
-    fn program(&mut self, package: &str) -> Result<Program, String> {
+    fn program(&mut self, package: &str) -> Result<Built, String> {
         if let Some(known) = self.programs.get(package) {
             return Ok(known.clone());
         }
         let path = self.copy.build(package, package)?;
         let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
-        let listed = Command::new(&path)
-            .args(["--list", "--format", "terse"])
-            .output()
-            .map_err(|error| failed(&path, &error))?;
-        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let tests = listed.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()));
-        // Only models: the others would need threads where this build has loom's.
-        let tests = tests.filter(|test| test.contains("model::")).collect();
-        let program = Program { path, hash: hash(&bytes), tests };
-        self.programs.insert(package.to_owned(), program.clone());
-        Ok(program)
+        let mut program = Program::new(path)?;
+        // The others would need threads where this build has loom's.
+        program.tests.retain(|test| test.contains(loom::MODEL));
+        let built = Built { program, hash: hash(&bytes) };
+        self.programs.insert(package.to_owned(), built.clone());
+        Ok(built)
     }
 
     /// How long `model` takes without a mutant. It has to pass, or tells why it cannot judge.
