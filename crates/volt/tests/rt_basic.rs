@@ -362,6 +362,31 @@ fn block_in_place_leaves_the_worker_to_others() {
     }
 }
 
+/// The round that such a call runs is no longer than a tick: among tasks that compute for long, timers are on time.
+#[test]
+fn a_block_on_that_yields_waits_for_one_tick_of_long_polls() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    for _ in 0..100 {
+        let polls = polls.clone();
+        rt.spawn(async move {
+            for _ in 0..20 {
+                std::thread::sleep(Duration::from_millis(2));
+                polls.fetch_add(1, Ordering::Relaxed);
+                volt::task::yield_now().await;
+            }
+        });
+    }
+    // The first ones find out how long such polls are.
+    for call in 0..20 {
+        let before = polls.load(Ordering::Relaxed);
+        rt.block_on(volt::task::yield_now());
+        let ran = polls.load(Ordering::Relaxed) - before;
+        assert!(call < 4 || ran <= 8, "{ran} polls of 2 ms in call {call}");
+    }
+    assert!(polls.load(Ordering::Relaxed) > 0);
+}
+
 /// A program with a loop of its own lets a current-thread runtime go on once in each round: its tasks, its timers and
 /// its sockets.
 #[test]

@@ -2,8 +2,10 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 
 use volt::runtime::{Builder, Runtime};
 
@@ -224,6 +226,64 @@ fn a_guest_in_a_join_gets_what_many_others_leave() {
         assert_eq!(joiner.join().unwrap(), Ok(()), "with {guests} others");
         drop(stops);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// The join and the future share what wakes them, and the join is done first.
+#[test]
+fn a_join_in_the_first_poll_of_block_on_keeps_no_wake_up_to_itself() {
+    for runtime in flavours() {
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let (send, mut receive) = volt::sync::oneshot::channel();
+            let mut send = Some(send);
+            let received = runtime.block_on(std::future::poll_fn(|cx| {
+                let polled = Pin::new(&mut receive).poll(cx);
+                if let Some(send) = send.take() {
+                    assert!(polled.is_pending());
+                    volt::spawn(async move { send.send(7).unwrap() }).join().unwrap();
+                    return Poll::Pending;
+                }
+                polled
+            }));
+            done.send(received).unwrap();
+        });
+        let received = ended.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(received.expect("the wake-up is lost"), Ok(7));
+    }
+}
+
+/// What wakes the one that joins runs while the task is still the one that is polled.
+#[test]
+fn a_waker_may_join_the_task_that_has_just_completed() {
+    struct Takes(
+        std::sync::Mutex<Option<volt::task::JoinHandle<u32>>>,
+        std::sync::mpsc::Sender<u32>,
+    );
+    impl std::task::Wake for Takes {
+        fn wake(self: Arc<Self>) {
+            let task = self.0.lock().unwrap().take().unwrap();
+            self.1.send(task.join().unwrap()).unwrap();
+        }
+    }
+    for rt in flavours() {
+        let (said, output) = std::sync::mpsc::channel();
+        let (go, gone) = volt::sync::oneshot::channel::<()>();
+        let task = rt.spawn(async move { gone.await.map_or(1, |()| 5) });
+        let takes = Arc::new(Takes(std::sync::Mutex::new(None), said));
+        let waker = std::task::Waker::from(takes.clone());
+        {
+            let mut task = task;
+            assert!(Pin::new(&mut task).poll(&mut Context::from_waker(&waker)).is_pending());
+            *takes.0.lock().unwrap() = Some(task);
+        }
+        go.send(()).unwrap();
+        rt.block_on(async {
+            while rt.metrics().num_alive_tasks() > 0 {
+                volt::task::yield_now().await;
+            }
+        });
+        assert_eq!(output.recv_timeout(std::time::Duration::from_secs(20)), Ok(5));
     }
 }
 

@@ -216,6 +216,63 @@ fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
     assert!(rounds > 1_000, "{rounds} rounds during 100 long polls");
 }
 
+/// What nobody takes is not handed round among the threads in `block_on`: that would get them out of the driver, and
+/// keep them from looking after the worker, again and again.
+#[test]
+fn guests_wait_and_watch_while_a_task_waits_for_the_only_worker() {
+    let rt = Arc::new(multi(1));
+    let (began, begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (quick, quick_ran) = mpsc::channel();
+    // So that its kind is known to be quick.
+    let signal = |quick: mpsc::Sender<()>| async move { quick.send(()).unwrap() };
+    for _ in 0..20 {
+        rt.block_on(rt.spawn(signal(quick.clone()))).unwrap();
+        quick_ran.recv().unwrap();
+    }
+    let blocked = rt.spawn(async move {
+        // Into the LIFO slot of this worker.
+        drop(volt::spawn(signal(quick)));
+        began.send(()).unwrap();
+        released.recv_timeout(SOON)
+    });
+    begun.recv().unwrap();
+    let sleeps: [_; 5] = std::array::from_fn(|_| Arc::new(AtomicUsize::new(0)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let guest = |sleeps: &Arc<AtomicUsize>| {
+        let (rt, stop, sleeps) = (rt.clone(), stop.clone(), sleeps.clone());
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                rt.block_on(async { volt::time::sleep(Duration::from_millis(10)).await });
+                sleeps.fetch_add(1, Ordering::Relaxed);
+            }
+        })
+    };
+    let guests: Vec<_> = sleeps.iter().map(guest).collect();
+    quick_ran.recv_timeout(SOON).expect("a guest takes what a stalled worker has");
+    // Of a kind that nobody knows.
+    let unknown = rt.spawn(async { std::thread::sleep(Duration::from_millis(1)) });
+    let all = || sleeps.iter().map(|sleeps| sleeps.load(Ordering::Relaxed));
+    let (start, parks, before) = (Instant::now(), rt.metrics().parks_count(), all().sum::<usize>());
+    let first: Vec<usize> = all().collect();
+    let slept = || all().zip(&first).all(|(sleeps, first)| sleeps >= first + 10);
+    while !slept() && start.elapsed() < SOON {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (done, parks) = (slept(), rt.metrics().parks_count() - parks);
+    let count = all().sum::<usize>() - before;
+    assert!(!unknown.is_finished(), "it waits for the worker");
+    stop.store(true, Ordering::Relaxed);
+    release.send(()).unwrap();
+    guests.into_iter().for_each(|guest| guest.join().unwrap());
+    rt.block_on(async {
+        assert_eq!(blocked.await.unwrap(), Ok(()));
+        unknown.await.unwrap();
+    });
+    assert!(done, "{count} sleeps of 10 ms in a minute");
+    assert!(parks < 20 * count as u64, "guests parked {parks} times for {count} sleeps");
+}
+
 /// Each of the threads in `block_on` leaves tasks that are not quick to the workers, and woke another one of them for
 /// it, while the only worker waited in the driver: for ever, if all places for such threads were taken.
 #[test]

@@ -37,7 +37,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::below;
 use super::cancel;
-use super::pace::BUDGET;
+use super::pace::{BUDGET, LOOK_NS};
 use super::park::Park;
 use super::quick;
 use super::registry;
@@ -102,8 +102,7 @@ impl<'r> Guest<'r> {
     fn run<T>(&self, mut poll: impl FnMut() -> Option<T>) -> T {
         loop {
             match self.attach() {
-                // The future was polled just now: one that wakes itself goes behind the tasks.
-                Some(worker) => match worker.run_until(&mut poll, true) {
+                Some(worker) => match worker.run_until(&mut poll, self.before_second_poll()) {
                     Some(output) => return output,
                     None => {
                         // The runtime shuts down: only the future is left.
@@ -122,6 +121,13 @@ impl<'r> Guest<'r> {
                 }
             }
         }
+    }
+
+    /// The future was polled just now.
+    fn before_second_poll(&self) -> Before {
+        // A blocking join, and who has workers beside it, does not do their work first.
+        let runs_all = self.choosy && self.shared.is_current_thread();
+        if runs_all { Before::Round } else { Before::Task }
     }
 
     /// No room: sleeps until the future was woken, or there may be room.
@@ -162,42 +168,67 @@ impl Drop for Guest<'_> {
     }
 }
 
+/// What a thread does before it polls its own future if that was woken already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    /// A future that wakes itself goes behind a task.
+    Task,
+    /// Or behind all that is there ([`Worker::run_round`]).
+    Round,
+}
+
 impl Worker<'_> {
     /// Polls with `poll` whenever this thread's ROOT reason is given, and runs tasks in between.
     /// None if the runtime shuts down, or another thread has become this worker.
-    fn run_until<T>(&self, poll: &mut impl FnMut() -> Option<T>, tasks_first: bool) -> Option<T> {
+    fn run_until<T>(&self, poll: &mut impl FnMut() -> Option<T>, before: Before) -> Option<T> {
         struct Leave<'a, 'r>(&'a Worker<'r>);
         impl Drop for Leave<'_, '_> {
             fn drop(&mut self) {
                 let roots = self.0.roots.get() - 1;
                 self.0.roots.set(roots);
-                // What woke this one may have been meant for another, further down on the stack.
-                self.0.root.set(roots > 0);
+                // What woke this one may have been meant for another, further down on the stack; below a
+                // guest's there is one also in its first poll, which is not counted.
+                self.0.root.set(roots > 0 || self.0.index >= self.0.shared.workers);
             }
         }
         self.roots.set(self.roots.get() + 1);
         let _leave = Leave(self);
-        if tasks_first {
-            let step = if self.root_woken() { self.run_round() } else { self.step_after_root() };
+        let queues = before != Before::Nothing;
+        if queues {
+            let round = before == Before::Round && self.root_woken();
+            let step = if round { self.run_round() } else { self.step_after_root() };
             if matches!(step, Step::Exit) {
                 return None;
             }
         }
-        self.run_until_woken(poll, tasks_first)
+        self.run_until_woken(poll, queues)
     }
 
     /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well (a tick of them at most), and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in
-    /// between do something else.
+    /// well (as many as a tick has, or of long polls one tick), and behind what the driver has: a program may call
+    /// `block_on(yield_now())` again and again, and in between do something else.
     #[cold]
     fn run_round(&self) -> Step {
         self.look_at_driver();
+        let start = self.now_ns();
         for _ in 0..(self.slot.depth() + self.shared.injector.len()).min(BUDGET as usize) {
+            if self.pace.is_over() {
+                self.maintain();
+                if self.shared.is_shut_down() {
+                    return Step::Exit;
+                }
+                if self.now_ns().saturating_sub(start) >= LOOK_NS {
+                    break;
+                }
+            }
             let Some(task) = self.next().or_else(|| self.fetch()) else { break };
             if matches!(self.poll(task), Step::Exit) {
                 return Step::Exit;
             }
         }
+        // It has waited for the others already.
+        self.fan_in.set(false);
         Step::Continue
     }
 
@@ -343,6 +374,10 @@ fn block_on_as<F: Future>(
 /// down on this thread's stack.
 #[track_caller]
 pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
+    if handle.is_finished() {
+        // Perhaps by a waker that its completion calls, where it is the current task still.
+        return help_until_done(handle);
+    }
     below::waiting_for(handle.id(), || help_until_done(handle))
 }
 
@@ -384,7 +419,7 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
             worker.run_now(task);
         }
         let mut poll = || poll_once(handle.as_mut(), &waker);
-        let output = worker.run_until(&mut poll, false);
+        let output = worker.run_until(&mut poll, Before::Nothing);
         // The task below goes on, and may take long.
         worker.flush_yielded(None);
         worker.share_ring();

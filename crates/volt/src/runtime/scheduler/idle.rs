@@ -62,10 +62,14 @@
 //! (b) A ticket wakes somebody as a searcher: (a). (c) Nobody was parked: every member that parks
 //! later looks after that, and sees the work.
 //!
+//! Not so for a task that a guest leaves to others ([`notify_worker`]), and for what stands behind it in the
+//! injector: those wait for a worker, or for a guest that helps with anything.
+//!
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
 //!
 //! [`notify`]: Idle::notify
+//! [`notify_worker`]: Idle::notify_worker
 //! [`park`]: Idle::park
 //! [`unpark_self`]: Idle::unpark_self
 #![forbid(unsafe_code)]
@@ -401,15 +405,17 @@ impl Idle {
         self.claim(Some(index))
     }
 
-    /// As [`notify`](Self::notify), by the guest `index`, of `members`, that leaves a task to others: rather one of
-    /// the `workers`, even the one in the driver. The guests that are parked may do the same as this one, and the
-    /// worker would be the last to be woken: never, while there are some. If no worker is parked, the next guest:
-    /// so each has its turn, and one of them may be in a `join` and take the task.
+    /// As [`notify`](Self::notify), by the guest `index`, of `members`, that leaves a task to others: one of the
+    /// `workers`, even the one in the driver, or a guest that `helps` with anything. Nobody if there is none: the other
+    /// guests would leave it to each other, and so get each other out of the driver and from watching for ever.
+    ///
+    /// Nothing is lost: a worker, and a guest that begins to help, parks only after a look at the injector.
     pub(crate) fn notify_worker(
         &self,
         workers: usize,
         index: usize,
         members: usize,
+        helps: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let summary = self.load();
         if !summary.wants_searcher() {
@@ -417,9 +423,11 @@ impl Idle {
         }
         let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
         let worker = (0..workers).filter(|&index| self.is_parked(index)).min_by_key(duty);
-        let next_guest =
-            || (index + 1..members).chain(workers..index).find(|&index| self.is_parked(index));
-        self.claim(worker.or_else(next_guest))
+        let guest = || {
+            (workers..members)
+                .find(|&guest| guest != index && self.is_parked(guest) && helps(guest))
+        };
+        self.claim(Some(worker.or_else(guest)?))
     }
 
     #[cold]

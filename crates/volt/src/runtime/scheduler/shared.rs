@@ -68,6 +68,8 @@ pub(crate) struct Slot {
     pub(super) polls: AtomicU64,
     /// The kind of the task that is being polled.
     pub(super) kind: AtomicUsize,
+    /// It was not choosy when it parked.
+    pub(super) helps: AtomicBool,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -83,6 +85,7 @@ impl Slot {
             lifo: Lifo::new(),
             polls: AtomicU64::new(0),
             kind: AtomicUsize::new(0),
+            helps: AtomicBool::new(true),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
@@ -361,7 +364,9 @@ impl Shared {
     /// The same, for what the guest `index` leaves to the workers.
     pub(super) fn notify_worker(&self, index: usize) {
         let members = self.used_slots().len();
-        if let Some(index) = self.idle.notify_worker(self.workers, index, members) {
+        // ORD relaxed: a member writes it before it parks, which [ID3] orders.
+        let helps = |index: usize| self.slots[index].helps.load(Relaxed);
+        if let Some(index) = self.idle.notify_worker(self.workers, index, members, helps) {
             self.unpark(index);
         }
     }

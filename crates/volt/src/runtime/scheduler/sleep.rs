@@ -39,7 +39,7 @@ impl Worker<'_> {
                 Step::Continue
             }
             Stage::Published => {
-                // A shy guest has passed its notification on; the workers look for themselves.
+                // A shy guest has passed on what it left; the workers, and who helps, look for themselves.
                 if self.looks_again() && self.shared.has_work() {
                     if let Some(index) = self.shared.idle.notify_preferring(self.index) {
                         self.shared.unpark(index);
@@ -60,6 +60,8 @@ impl Worker<'_> {
         self.slot.metrics.parks.add(1);
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
+        // ORD relaxed: before the change of the members' state ([ID3]).
+        self.slot.helps.store(!self.choosy.get(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         self.roles.set(roles);
         if roles.watcher {

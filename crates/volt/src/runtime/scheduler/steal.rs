@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use volt_sync::internal::primitive::spin;
 
+use super::idle::Summary;
 use super::worker::Worker;
 use crate::task::Header;
 
@@ -98,10 +99,25 @@ impl Worker<'_> {
         if summary.parked() == 0 {
             return;
         }
-        let unwatched = !summary.has_watcher()
+        if self.is_unwatched(summary) || self.shared.has_work() {
+            self.shared.notify();
+        }
+    }
+
+    /// True if there is something to watch and nobody who does.
+    fn is_unwatched(&self, summary: Summary) -> bool {
+        !summary.has_watcher()
             && (!summary.driver_taken()
-                || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()));
-        if unwatched || self.shared.has_work() {
+                || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()))
+    }
+
+    /// A guest has left a task to others, and goes on without a search: it tells those who could take the task, not
+    /// those who would leave it, too.
+    pub(super) fn leave_to_others(&self) {
+        let last = self.stop_searching();
+        self.shared.notify_worker(self.index);
+        // It may be long before this one parks and becomes the watcher.
+        if last && self.is_unwatched(self.shared.idle.load()) {
             self.shared.notify();
         }
     }

@@ -85,7 +85,7 @@ pub(crate) struct Worker<'r> {
     /// Where the task that is polled, or was last, has waited.
     pub(super) waited: Cell<Waited>,
     /// And has completed: see [`completed`](Worker::completed).
-    fan_in: Cell<bool>,
+    pub(super) fan_in: Cell<bool>,
     polls: Cell<u64>,
     pub(super) random: Cell<u64>,
     /// Futures that this thread polls itself: `block_on`'s, and those of blocking joins.
@@ -224,9 +224,7 @@ impl<'r> Worker<'r> {
             // SAFETY: the `Notified` is given away.
             unsafe { self.shared.injector.push(task.into_raw()) };
             self.release_ring();
-            // Not `end_search`, which would pass the search on to whomever.
-            self.stop_searching();
-            self.shared.notify_worker(self.index);
+            self.leave_to_others();
             return Step::Continue;
         }
         if !self.shared.quick.knows(kind) {

@@ -127,6 +127,43 @@ fn a_push_during_a_search_is_found() {
     });
 }
 
+/// Member 1, a guest, leaves a task to others, while member 0 parks, which is one of so many workers or else a guest
+/// that helps. Wakes nobody else.
+fn left_by_a_guest(workers: usize) {
+    loom::model(move || {
+        let world = World::new(2, 1);
+        let helps = Arc::new(AtomicBool::new(false));
+        let taker = thread::spawn({
+            let (world, helps) = (world.clone(), helps.clone());
+            move || {
+                helps.store(workers == 0, Relaxed);
+                world.work(0);
+            }
+        });
+        let searching = world.idle.start_search();
+        world.queue.fetch_add(1, SeqCst);
+        if searching {
+            world.idle.end_search();
+        }
+        let helps = |index| index == 0 && helps.load(Relaxed);
+        if let Some(index) = world.idle.notify_worker(workers, 1, 2, helps) {
+            world.parks[index].unpark(CLAIMED);
+        }
+        taker.join().unwrap();
+        assert_eq!(world.left.load(Relaxed), 0);
+    });
+}
+
+#[test]
+fn a_task_that_a_guest_leaves_reaches_a_worker() {
+    left_by_a_guest(1);
+}
+
+#[test]
+fn a_task_that_a_guest_leaves_reaches_one_that_helps() {
+    left_by_a_guest(0);
+}
+
 /// Member 0 gets up by itself, while member 1 is parked and somebody else claims one of them.
 fn getting_up(claim: fn(&Idle) -> Option<usize>, parks_before: bool) {
     let world = World::new(2, 0);

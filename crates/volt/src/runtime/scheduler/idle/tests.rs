@@ -113,17 +113,18 @@ fn what_a_guest_leaves_wakes_a_worker_even_in_the_driver() {
         assert!(idle.park(watcher, false, false).watcher);
         assert!(idle.park(in_driver, false, true).driver);
         let _ = [2, 4].map(|guest| idle.park(guest, false, false));
-        let notify = || idle.notify_worker(2, 3, 5);
-        assert_eq!(notify(), Some(watcher), "whose sleep ends sooner");
-        assert_eq!(notify(), None, "somebody searches");
+        let notify = |helper| idle.notify_worker(2, 3, 5, |guest| guest == helper);
+        assert_eq!(notify(4), Some(watcher), "whose sleep ends sooner");
+        assert_eq!(notify(4), None, "somebody searches");
         idle.drop_roles(watcher);
         assert!(idle.end_search());
-        assert_eq!(notify(), Some(in_driver));
+        assert_eq!(notify(4), Some(in_driver));
         idle.drop_roles(in_driver);
         assert!(idle.end_search());
-        assert_eq!(notify(), Some(4), "no worker is parked: the next guest");
+        assert_eq!(notify(3), None, "nobody would take it");
+        assert_eq!(notify(4), Some(4), "no worker is parked: a guest that helps");
         assert!(idle.end_search());
-        assert_eq!(notify(), Some(2), "and so on");
+        assert_eq!(notify(4), None, "which has got up");
     }
 }
 
