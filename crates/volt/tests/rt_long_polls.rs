@@ -227,7 +227,8 @@ fn guests_wait_and_watch_while_a_task_waits_for_the_only_worker() {
     // So that its kind is known to be quick.
     let signal = |quick: mpsc::Sender<()>| async move { quick.send(()).unwrap() };
     for _ in 0..20 {
-        rt.block_on(rt.spawn(signal(quick.clone()))).unwrap();
+        // By the worker: nobody watches it.
+        drop(rt.spawn(signal(quick.clone())));
         quick_ran.recv().unwrap();
     }
     let blocked = rt.spawn(async move {

@@ -62,8 +62,9 @@
 //! (b) A ticket wakes somebody as a searcher: (a). (c) Nobody was parked: every member that parks
 //! later looks after that, and sees the work.
 //!
-//! Not so for a task that a guest leaves to others ([`notify_worker`]), and for what stands behind it in the
-//! injector: those wait for a worker, or for a guest that helps with anything.
+//! Not so for a task that a guest leaves to others ([`notify_worker`]), and, while such a one is in the injector
+//! and all workers are in long polls, for what a guest would find after it: there, and in the rings. Those wait for a
+//! worker, or for a guest that helps with anything.
 //!
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
@@ -423,10 +424,8 @@ impl Idle {
         }
         let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
         let worker = (0..workers).filter(|&index| self.is_parked(index)).min_by_key(duty);
-        let guest = || {
-            (workers..members)
-                .find(|&guest| guest != index && self.is_parked(guest) && helps(guest))
-        };
+        let helper = |&guest: &usize| guest != index && self.is_parked(guest) && helps(guest);
+        let guest = || (workers..members).filter(helper).min_by_key(duty);
         self.claim(Some(worker.or_else(guest)?))
     }
 
