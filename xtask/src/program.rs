@@ -1,8 +1,8 @@
 //! Test programs that are built once, and run one test a process.
 //!
 //! The models need that. Each execution of a model maps and unmaps a stack for each of its threads, and two
-//! tests in one process wait for each other there: alone, a test takes half as long (`volt-sync`'s 147
-//! models: 63 s on two threads of one process, 40 s on one).
+//! tests in one process wait for each other there: `volt-sync`'s 147 models take 63 s on two threads of one
+//! process, and 40 s on one.
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

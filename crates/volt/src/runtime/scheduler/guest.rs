@@ -37,9 +37,9 @@ use volt_sync::internal::primitive::Arc;
 
 use super::below;
 use super::cancel;
-use super::pace::{BUDGET, LOOK_NS};
+use super::pace::BUDGET;
 use super::park::Park;
-use super::quick;
+use super::quick::{self, QUICK_NS};
 use super::registry;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
@@ -206,19 +206,20 @@ impl Worker<'_> {
     }
 
     /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well (as many as a tick has, or of long polls one tick), and behind what the driver has: a program may call
+    /// well (as many as a tick has; one tick, if they are not quick), and behind what the driver has: a program may call
     /// `block_on(yield_now())` again and again, and in between do something else.
     #[cold]
     fn run_round(&self) -> Step {
         self.look_at_driver();
         let start = self.now_ns();
-        for _ in 0..(self.slot.depth() + self.shared.injector.len()).min(BUDGET as usize) {
+        let there = self.slot.depth() + self.shared.injector.len();
+        for done in 0..BUDGET.min(there as u32) {
             if self.pace.is_over() {
                 self.maintain();
                 if self.shared.is_shut_down() {
                     return Step::Exit;
                 }
-                if self.now_ns().saturating_sub(start) >= LOOK_NS {
+                if self.now_ns().saturating_sub(start) >= u64::from(done.max(1)) * QUICK_NS {
                     break;
                 }
             }
