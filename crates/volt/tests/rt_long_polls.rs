@@ -274,6 +274,74 @@ fn guests_wait_and_watch_while_a_task_waits_for_the_only_worker() {
     assert!(parks < 20 * count as u64, "guests parked {parks} times for {count} sleeps");
 }
 
+/// A thread in `block_on` found a task that was not for it before those behind it, and looked no further.
+#[test]
+fn quick_tasks_behind_those_for_the_only_worker_do_not_wait_for_it() {
+    for in_its_ring in [false, true] {
+        let rt = multi(1);
+        let (quick, mut ran) = volt::sync::mpsc::unbounded_channel();
+        let signal = |quick: volt::sync::mpsc::UnboundedSender<()>| async move {
+            quick.send(()).unwrap();
+        };
+        // So that its kind is known to be quick: by the worker, since nobody is in `block_on`.
+        for _ in 0..20 {
+            drop(rt.spawn(signal(quick.clone())));
+            ran.blocking_recv().unwrap();
+        }
+        let spawn = move |handle: &Handle| {
+            let compute = || async { std::thread::sleep(Duration::from_millis(1)) };
+            let unknown: Vec<_> = (0..20).map(|_| handle.spawn(compute())).collect();
+            (0..20).for_each(|_| drop(handle.spawn(signal(quick.clone()))));
+            unknown
+        };
+        let (began, begun) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let theirs = spawn.clone();
+        let blocked = rt.spawn(async move {
+            let unknown = in_its_ring.then(|| theirs(&Handle::current()));
+            began.send(()).unwrap();
+            (unknown, released.recv_timeout(SOON))
+        });
+        begun.recv().unwrap();
+        let unknown = (!in_its_ring).then(|| spawn(rt.handle()));
+        let all = async {
+            for _ in 0..20 {
+                ran.recv().await.unwrap();
+            }
+        };
+        rt.block_on(async { volt::time::timeout(SOON / 2, all).await })
+            .expect("they wait for the worker");
+        assert!(!blocked.is_finished());
+        release.send(()).unwrap();
+        rt.block_on(async {
+            let (theirs, released) = blocked.await.unwrap();
+            assert_eq!(released, Ok(()));
+            for task in unknown.or(theirs).unwrap() {
+                task.await.unwrap();
+            }
+        });
+    }
+}
+
+/// A worker takes what a thread in `block_on` has set aside, which that thread steals, and sets aside once more.
+#[test]
+fn tasks_that_yield_beside_block_on_all_have_their_turn() {
+    for (workers, count) in [(1, 5), (1, 8), (1, 9), (2, 9)] {
+        let rt = multi(workers);
+        let hogs: Vec<_> =
+            (0..count).map(|_| Hogs::start(rt.handle(), 1, false, milliseconds)).collect();
+        let polls = || hogs.iter().map(Hogs::polls);
+        rt.block_on(async {
+            while polls().sum::<usize>() < 20 * count {
+                volt::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        let (all, least) = (polls().sum::<usize>(), polls().min().unwrap());
+        hogs.iter().for_each(Hogs::stop);
+        assert!(4 * count * least >= all, "{workers} workers: {least} of {all} polls");
+    }
+}
+
 /// Each of the threads in `block_on` leaves tasks that are not quick to the workers, and woke another one of them for
 /// it, while the only worker waited in the driver: for ever, if all places for such threads were taken.
 #[test]

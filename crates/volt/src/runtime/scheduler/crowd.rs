@@ -404,7 +404,7 @@ impl Worker<'_> {
         };
         // ORD relaxed: a hint.
         let kind = self.slot.kind.load(Relaxed);
-        if is_free && !self.shy.get() && self.has_little_work() && self.shared.quick.knows(kind) {
+        if is_free && self.has_little_work() && self.shared.quick.knows(kind) {
             // ORD[CR1] release: SeqCst, before a push relies on the watcher: one that retires sees it.
             // ORD relaxed: failure, somebody else was first.
             if crowd.word.compare_exchange(word, me, SeqCst, Relaxed).is_ok() {
@@ -436,7 +436,7 @@ impl Worker<'_> {
             return true;
         }
         let keeps = self.slot.batch.is_empty()
-            && self.shared.injector.is_empty()
+            && self.shared.injector.is_empty_for(self.choosy.get())
             && self.has_little_work()
             && self.shared.idle.load().has_watcher();
         if !keeps {

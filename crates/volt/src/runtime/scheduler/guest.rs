@@ -57,7 +57,7 @@ const STACK_LIMIT: usize = 512 << 10;
 pub(crate) struct Guest<'r> {
     pub(crate) shared: &'r Arc<Shared>,
     park: &'r Arc<Park>,
-    /// It leaves tasks of unknown kinds to the workers.
+    /// It sets tasks of unknown kinds aside.
     choosy: bool,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on.
@@ -273,7 +273,6 @@ impl Worker<'_> {
             }
             if self.is_running() && self.is_roots_turn(queues) {
                 self.end_search();
-                self.be_open();
                 self.flush_yielded_quietly();
                 self.count_poll();
                 self.begin_root();
@@ -415,7 +414,6 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
         // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
         // for to begin with, and from wherever, as the workers may all be blocked.
         let choosy = worker.choosy.replace(false);
-        worker.be_open();
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
         }

@@ -62,15 +62,15 @@
 //! (b) A ticket wakes somebody as a searcher: (a). (c) Nobody was parked: every member that parks
 //! later looks after that, and sees the work.
 //!
-//! Not so for a task that a guest leaves to others ([`notify_worker`]), and, while such a one is in the injector
-//! and all workers are in long polls, for what a guest would find after it: there, and in the rings. Those wait for a
-//! worker, or for a guest that helps with anything.
+//! The same holds for a task that a guest sets aside, with [`notify_taker`]: who posts it wakes nobody but those
+//! who take it, a choosy searcher that ends its search or parks wakes one of these for it, as the poster would
+//! have, and (c) is about them. Where none of them is parked, it waits for one that runs.
 //!
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.
 //!
 //! [`notify`]: Idle::notify
-//! [`notify_worker`]: Idle::notify_worker
+//! [`notify_taker`]: Idle::notify_taker
 //! [`park`]: Idle::park
 //! [`unpark_self`]: Idle::unpark_self
 #![forbid(unsafe_code)]
@@ -406,27 +406,23 @@ impl Idle {
         self.claim(Some(index))
     }
 
-    /// As [`notify`](Self::notify), by the guest `index`, of `members`, that leaves a task to others: one of the
-    /// `workers`, even the one in the driver, or a guest that `helps` with anything. Nobody if there is none: the other
-    /// guests would leave it to each other, and so get each other out of the driver and from watching for ever.
+    /// As [`notify`](Self::notify), after a task was set aside: one of the `members` that `takes` it, rather one
+    /// without a duty. Nobody if none of those is parked: the others would set it aside once more.
     ///
-    /// Nothing is lost: a worker, and a guest that begins to help, parks only after a look at the injector.
-    pub(crate) fn notify_worker(
+    /// The members are counted after the look at their state, which orders it: whoever is parked is there.
+    pub(crate) fn notify_taker(
         &self,
-        workers: usize,
-        index: usize,
-        members: usize,
-        helps: impl Fn(usize) -> bool,
+        members: impl FnOnce() -> usize,
+        takes: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let summary = self.load();
         if !summary.wants_searcher() {
             return None;
         }
         let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
-        let worker = (0..workers).filter(|&index| self.is_parked(index)).min_by_key(duty);
-        let helper = |&guest: &usize| guest != index && self.is_parked(guest) && helps(guest);
-        let guest = || (workers..members).filter(helper).min_by_key(duty);
-        self.claim(Some(worker.or_else(guest)?))
+        let members = members();
+        let takers = self.parked().filter(|&index| index < members && takes(index));
+        self.claim(Some(takers.min_by_key(duty)?))
     }
 
     #[cold]
@@ -470,20 +466,14 @@ impl Idle {
     /// of the other one, whose way out of the driver is long and who leaves it without anybody.
     fn clear_any_bit(&self, summary: Summary) -> usize {
         for round in 0_u32.. {
-            for (number, word) in self.bits.iter().enumerate() {
-                // ORD relaxed: a hint; `clear_bit` decides.
-                let mut bits = word.load(Relaxed);
-                while bits != 0 {
-                    let index = number * 64 + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let reluctance = match (summary.has_driver(index), summary.is_watcher(index)) {
-                        (true, _) => 2,
-                        (false, true) => 1,
-                        (false, false) => 0,
-                    };
-                    if round >= reluctance && self.clear_bit(index) {
-                        return index;
-                    }
+            for index in self.parked() {
+                let reluctance = match (summary.has_driver(index), summary.is_watcher(index)) {
+                    (true, _) => 2,
+                    (false, true) => 1,
+                    (false, false) => 0,
+                };
+                if round >= reluctance && self.clear_bit(index) {
+                    return index;
                 }
             }
             if round > 1 {
@@ -522,6 +512,19 @@ impl Idle {
     /// True if a member that runs has the driver: it looks what is in there. As a snapshot.
     pub(crate) fn is_looked_at(&self, summary: Summary) -> bool {
         summary.driver_holder().is_some_and(|index| !self.is_parked(index))
+    }
+
+    /// The members whose parked bit is set, word by word as a snapshot.
+    fn parked(&self) -> impl Iterator<Item = usize> {
+        self.bits.iter().enumerate().flat_map(|(number, word)| {
+            // ORD relaxed: a hint; `clear_bit` decides.
+            let mut bits = word.load(Relaxed);
+            std::iter::from_fn(move || {
+                let lowest = number * 64 + bits.trailing_zeros() as usize;
+                bits = (bits != 0).then(|| bits & (bits - 1))?;
+                Some(lowest)
+            })
+        })
     }
 
     /// True if member `index` is parked, as a snapshot.

@@ -3,18 +3,28 @@
 //! Purpose: an unbounded FIFO that allocates nothing (the tasks are its nodes), from which workers
 //! take batches, and whose emptiness costs one load to see.
 //!
+//! There are two lists: the *open* tasks are for every member, and those *set aside* for the ones that poll
+//! anything. A choosy guest (`quick.rs`) sets aside what is not for it, and so finds what waits behind that. A
+//! batch has the oldest task that was set aside, which is polled at once, and besides only such as have become
+//! known to be quick: the others would lie where the guest steals them, and sets them aside again. With whole
+//! batches, one task of each was polled and the rest went round, some of them for ever. Neither list waits for
+//! the other to end: if there is so much, a batch is at least half open tasks.
+//!
 //! Rejected: a lock-free queue. Producers are threads that wake single tasks, consumers take up to
 //! 64 at once; the short critical section is cheaper than the reclamation such a queue needs.
 //!
-//! State: a singly linked list under a mutex, and its length as an atomic.
+//! Rejected: a second queue of this type for what is set aside. A worker would look at two words where it
+//! looks at one, for each poll while it is the injector's turn.
+//!
+//! State: two singly linked lists under a mutex, and their lengths in one atomic word.
 //!
 //! Invariants:
-//! 1. `len` is written under the lock, and is the length of the list.
+//! 1. `lens` is written under the lock, and has the lengths of the lists.
 //! 2. A linked task is the queue's alone: nobody else holds its `Notified`.
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
-//! | [IS1] | `Injector::push_if`, `Injector::push_batch` (and `Ring::publish`, `Ring::steal_into`) | `Injector::is_empty`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
+//! | [IS1] | `Injector::publish` (and `Ring::publish`, `Ring::steal_into`) | `Injector::lens`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
 //! Progress: a thread that is stopped inside the critical section holds up the others: at most 64
 //! pointer moves.
@@ -24,7 +34,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use volt_sync::internal::primitive::{AtomicUsize, Mutex, MutexGuard};
+use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 /// A node of an intrusive singly linked queue.
 ///
@@ -105,6 +115,21 @@ impl<T: Linked> Chain<T> {
         }
     }
 
+    /// Takes the first node, and after it as many as `goes_on` says so of, up to `count`.
+    fn take_first_and(&mut self, count: usize, goes_on: impl Fn(NonNull<T>) -> bool) -> Self {
+        let mut taken = Self::new();
+        while let Some((first, _)) = self.ends {
+            if taken.len == count || taken.len > 0 && !goes_on(first) {
+                break;
+            }
+            if let Some(node) = self.pop() {
+                // SAFETY: it was this chain's.
+                unsafe { taken.push(node) };
+            }
+        }
+        taken
+    }
+
     /// Takes the first `count` nodes, or all.
     fn take(&mut self, count: usize) -> Self {
         let mut taken = Self::new();
@@ -151,10 +176,43 @@ impl<T> std::fmt::Debug for Chain<T> {
     }
 }
 
+/// What the mutex holds.
+struct Lists<T> {
+    open: Chain<T>,
+    set_aside: Chain<T>,
+}
+
+/// The lengths of both lists: in the low half that of the open tasks. More than fit are told as so many.
+#[derive(Clone, Copy)]
+struct Lens(u64);
+
+impl Lens {
+    fn of<T: Linked>(lists: &Lists<T>) -> Self {
+        let half = |list: &Chain<T>| list.len().min(u32::MAX as usize) as u64;
+        Self(half(&lists.set_aside) << 32 | half(&lists.open))
+    }
+
+    #[inline]
+    const fn open(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline]
+    const fn set_aside(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    /// Those for a member, which may be choosy.
+    #[inline]
+    const fn seen_by(self, choosy: bool) -> usize {
+        self.open() + if choosy { 0 } else { self.set_aside() }
+    }
+}
+
 /// The injection queue.
 pub(crate) struct Injector<T> {
-    len: AtomicUsize,
-    list: Mutex<Chain<T>>,
+    lens: AtomicU64,
+    lists: Mutex<Lists<T>>,
 }
 
 /// The smallest and the largest batch that a worker takes.
@@ -163,25 +221,50 @@ pub(crate) const MAX_BATCH: usize = 64;
 
 impl<T: Linked> Injector<T> {
     pub(crate) fn new() -> Self {
-        Self { len: AtomicUsize::new(0), list: Mutex::new(Chain::new()) }
+        let lists = Lists { open: Chain::new(), set_aside: Chain::new() };
+        Self { lens: AtomicU64::new(0), lists: Mutex::new(lists) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Chain<T>> {
-        self.list.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Lists<T>> {
+        self.lists.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// True if there is nothing to take; for the parking protocol, as `Ring::is_empty`.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        // ORD[IS1] acquire: SeqCst; the total order with the store in `push_batch` decides.
-        self.len.load(SeqCst) == 0
+    fn lens(&self) -> Lens {
+        // ORD[IS1] acquire: SeqCst; the total order with the store in `publish` decides.
+        Lens(self.lens.load(SeqCst))
+    }
+
+    /// Makes it known that there are more. Under the lock.
+    #[inline]
+    fn publish(&self, lists: &Lists<T>) {
+        // ORD[IS1] release: SeqCst, see `lens`.
+        self.lens.store(Lens::of(lists).0, SeqCst);
+    }
+
+    /// True if there is nothing to take for a member, which may be choosy; for the parking protocol, as
+    /// `Ring::is_empty`.
+    #[inline]
+    pub(crate) fn is_empty_for(&self, choosy: bool) -> bool {
+        self.lens().seen_by(choosy) == 0
+    }
+
+    /// True if there is something that choosy members do not take.
+    #[inline]
+    pub(crate) fn has_set_aside(&self) -> bool {
+        self.lens().set_aside() != 0
     }
 
     /// The number of tasks, as a snapshot.
     #[inline]
     pub(crate) fn len(&self) -> usize {
+        self.len_for(false)
+    }
+
+    #[inline]
+    fn len_for(&self, choosy: bool) -> usize {
         // ORD relaxed: a hint; whoever acts on it takes the lock.
-        self.len.load(Relaxed)
+        Lens(self.lens.load(Relaxed)).seen_by(choosy)
     }
 
     /// Appends `node`.
@@ -201,51 +284,70 @@ impl<T: Linked> Injector<T> {
     #[inline]
     #[must_use]
     pub(crate) unsafe fn push_if(&self, node: NonNull<T>, accept: impl FnOnce() -> bool) -> bool {
-        let mut list = self.lock();
+        let mut lists = self.lock();
         if !accept() {
             return false;
         }
         // SAFETY: the same obligation.
-        unsafe { list.push(node) };
-        // ORD[IS1] release: SeqCst, see `is_empty`.
-        self.len.store(list.len, SeqCst);
+        unsafe { lists.open.push(node) };
+        self.publish(&lists);
         true
+    }
+
+    /// Appends `node` for those who are not choosy.
+    ///
+    /// # Safety
+    /// As of `push`.
+    pub(crate) unsafe fn set_aside(&self, node: NonNull<T>) {
+        let mut lists = self.lock();
+        // SAFETY: the same obligation.
+        unsafe { lists.set_aside.push(node) };
+        self.publish(&lists);
     }
 
     /// Calls `f` under the lock: each push comes before it, with all that it leaves to see, or after.
     pub(crate) fn between_pushes<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _list = self.lock();
+        let _lists = self.lock();
         f()
     }
 
     /// Appends a chain.
     pub(crate) fn push_batch(&self, chain: Chain<T>) {
-        let mut list = self.lock();
-        list.append(chain);
-        // ORD[IS1] release: SeqCst, see `is_empty`.
-        self.len.store(list.len, SeqCst);
+        let mut lists = self.lock();
+        lists.open.append(chain);
+        self.publish(&lists);
     }
 
-    /// Takes the oldest node.
+    /// Takes a node, from wherever.
     pub(crate) fn pop(&self) -> Option<NonNull<T>> {
-        self.pop_batch(1).pop()
+        self.pop_batch(1, Some(|_| false)).pop()
     }
 
-    /// How many tasks a worker should take: its share, from 4 to 64.
+    /// How many tasks a member, which may be `choosy`, should take: its share among so many, from 4 to 64.
     #[inline]
-    pub(crate) fn fair_share(&self, workers: usize) -> usize {
-        (self.len() / workers.max(1)).clamp(MIN_BATCH, MAX_BATCH)
+    pub(crate) fn fair_share(&self, members: usize, choosy: bool) -> usize {
+        (self.len_for(choosy) / members.max(1)).clamp(MIN_BATCH, MAX_BATCH)
     }
 
-    /// Takes the `count` oldest nodes, or all.
-    pub(crate) fn pop_batch(&self, count: usize) -> Chain<T> {
-        if self.is_empty() {
+    /// Takes up to `count` nodes, the oldest ones of each list. For a choosy member (None) only open ones; for
+    /// others what `is_quick` says so of, and first one of which that need not be so.
+    pub(crate) fn pop_batch(
+        &self,
+        count: usize,
+        is_quick: Option<impl Fn(NonNull<T>) -> bool>,
+    ) -> Chain<T> {
+        if self.is_empty_for(is_quick.is_none()) {
             return Chain::new();
         }
-        let mut list = self.lock();
-        let taken = list.take(count);
-        // ORD relaxed: a consumer need not be seen: the stale length makes somebody look in vain.
-        self.len.store(list.len, Relaxed);
+        let mut lists = self.lock();
+        let open = lists.open.len().min(count / 2);
+        let mut taken = match is_quick {
+            None => Chain::new(),
+            Some(is_quick) => lists.set_aside.take_first_and(count - open, is_quick),
+        };
+        taken.append(lists.open.take(count - taken.len()));
+        // ORD relaxed: a consumer need not be seen: the stale lengths make somebody look in vain.
+        self.lens.store(Lens::of(&lists).0, Relaxed);
         taken
     }
 }

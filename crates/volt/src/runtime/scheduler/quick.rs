@@ -3,8 +3,8 @@
 //! Purpose: a thread in `block_on` runs tasks while its own future waits. A task that computes for
 //! long, or never yields, would hold that future up, which on a worker thread it would not. So such
 //! a guest runs only tasks of a kind (a type of future) that a worker has seen to return from a
-//! poll quickly, and leaves the others to the workers. A kind that is caught in a slow poll is
-//! forgotten.
+//! poll quickly, and sets the others aside for the workers (`injector.rs`). A kind that is caught in a slow
+//! poll is forgotten.
 //!
 //! Rejected: timing every poll (two looks at the clock, more than many polls take): a known kind
 //! costs one load.

@@ -68,8 +68,8 @@ pub(crate) struct Slot {
     pub(super) polls: AtomicU64,
     /// The kind of the task that is being polled.
     pub(super) kind: AtomicUsize,
-    /// It was not choosy when it parked.
-    pub(super) helps: AtomicBool,
+    /// It was choosy when it parked.
+    pub(super) choosy: AtomicBool,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -85,7 +85,7 @@ impl Slot {
             lifo: Lifo::new(),
             polls: AtomicU64::new(0),
             kind: AtomicUsize::new(0),
-            helps: AtomicBool::new(true),
+            choosy: AtomicBool::new(false),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
@@ -361,12 +361,14 @@ impl Shared {
         }
     }
 
-    /// The same, for what the guest `index` leaves to the workers.
-    pub(super) fn notify_worker(&self, index: usize) {
-        let members = self.used_slots().len();
+    /// The same, if a task is set aside, for those who take it.
+    pub(super) fn offer_set_aside(&self) {
+        if !self.injector.has_set_aside() {
+            return;
+        }
         // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        let helps = |index: usize| self.slots[index].helps.load(Relaxed);
-        if let Some(index) = self.idle.notify_worker(self.workers, index, members, helps) {
+        let takes = |index: usize| !self.slots[index].choosy.load(Relaxed);
+        if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
             self.unpark(index);
         }
     }
@@ -400,13 +402,12 @@ impl Shared {
         &self.slots[..self.workers + guests]
     }
 
-    /// True if a searcher would find something.
-    pub(super) fn has_work(&self) -> bool {
-        !self.injector.is_empty() || self.rings_have_work()
+    /// True if a searcher, which may be `choosy`, would find something.
+    pub(super) fn has_work(&self, choosy: bool) -> bool {
+        !self.injector.is_empty_for(choosy) || self.rings_have_work()
     }
 
-    /// The same, but for the injector.
-    pub(super) fn rings_have_work(&self) -> bool {
+    fn rings_have_work(&self) -> bool {
         let has_work = |(index, slot): (usize, &CachePadded<Slot>)| {
             !slot.batch.is_empty() || !slot.ring.is_empty() && !self.is_left_alone(index)
         };

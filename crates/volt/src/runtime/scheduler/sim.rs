@@ -342,7 +342,7 @@ impl World<'_, '_> {
 
     /// Everybody sleeps.
     fn let_time_pass(&self) -> Result<(), Reason> {
-        if self.shared.has_work() {
+        if self.shared.has_work(false) {
             return Err(Reason::LostWakeup);
         }
         let driver = &self.shared.driver_handle;

@@ -39,11 +39,8 @@ impl Worker<'_> {
                 Step::Continue
             }
             Stage::Published => {
-                // A shy guest has passed on what it left; the workers, and who helps, look for themselves.
-                if self.looks_again() && self.shared.has_work() {
-                    if let Some(index) = self.shared.idle.notify_preferring(self.index) {
-                        self.shared.unpark(index);
-                    }
+                if self.looks_again() {
+                    self.notify_of_work();
                 }
                 self.stage.set(Stage::Asleep);
                 if self.shared.is_shut_down() {
@@ -61,8 +58,13 @@ impl Worker<'_> {
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
         // ORD relaxed: before the change of the members' state ([ID3]).
-        self.slot.helps.store(!self.choosy.get(), Relaxed);
+        // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_join_that_parks`.
+        #[cfg(not(volt_mutant = "choosy_late"))]
+        self.slot.choosy.store(self.choosy.get(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
+        // ORD relaxed: too late.
+        #[cfg(volt_mutant = "choosy_late")]
+        self.slot.choosy.store(self.choosy.get(), Relaxed);
         self.roles.set(roles);
         if roles.watcher {
             self.watch.set(Watch::new(self.shared.driver_turns.get()));
@@ -157,7 +159,22 @@ impl Worker<'_> {
         if self.shared.config.planted_bug {
             return false;
         }
-        !self.shy.get()
+        true
+    }
+
+    /// A parked member that has found work that nobody may have been told of does what its poster would have,
+    /// and would rather be the one that is woken.
+    fn notify_of_work(&self) {
+        if self.shared.has_work(self.choosy.get()) {
+            if let Some(index) = self.shared.idle.notify_preferring(self.index) {
+                self.shared.unpark(index);
+            }
+        }
+        // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_choosy_guest_that_parks`.
+        #[cfg(not(volt_mutant = "parked_quietly"))]
+        if self.choosy.get() {
+            self.shared.offer_set_aside();
+        }
     }
 
     /// Sleeps until there is a reason to wake up, or for some time.
@@ -303,7 +320,6 @@ impl Worker<'_> {
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);
-        let stops = matches!(look, Look::Quiet);
         if !roles.driver && !left_to_others && self.shared.idle.take_driver(self.index) {
             roles.driver = true;
             self.roles.set(roles);
@@ -327,18 +343,9 @@ impl Worker<'_> {
                 self.roles.set(roles);
             }
         }
-        if self.shy.get() {
-            // It has others take what is not for it; from those that stand still it did so already.
-            // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
-            #[cfg(not(volt_mutant = "shy_quiet"))]
-            if stops && self.shared.rings_have_work() {
-                self.shared.notify();
-            }
-        } else if self.shared.has_work() {
-            if let Some(index) = self.shared.idle.notify_preferring(self.index) {
-                self.shared.unpark(index);
-            }
-        }
+        // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
+        #[cfg(not(volt_mutant = "stops_quietly"))]
+        self.notify_of_work();
     }
 
     /// Somebody has cleared this member's parked bit: it is a searcher now.
@@ -347,7 +354,6 @@ impl Worker<'_> {
             self.shared.idle.drop_roles(self.index);
         }
         self.searching.set(true);
-        self.shy.set(false);
         self.stage.set(Stage::Running);
     }
 
@@ -406,12 +412,6 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn take_root(&self) -> bool {
         self.root.replace(false) || (self.park.is_notified() && self.park.take() & ROOT != 0)
-    }
-
-    /// A guest looks for tasks elsewhere again.
-    #[inline]
-    pub(super) fn be_open(&self) {
-        self.shy.set(false);
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -29,10 +29,8 @@
 //! becomes the watcher. Since a watcher stays for as long as anything happens, this costs one
 //! wake-up for each burst of activity, not one for each push.
 //!
-//! The watcher may be a shy guest (`quick.rs`), who takes no work of rings itself. But a push may have
-//! relied on it, so it wakes somebody for the ring of a stalled member, and for any ring before it goes
-//! to sleep for good. (Not for any ring at each look, as other watchers do: mostly the member comes back
-//! to it, and if nobody else is parked, a guest that is woken gives what is not for it to the injector.)
+//! And a push may have relied on the watcher to find the ring, so it gets up for that, too. A choosy guest
+//! (`quick.rs`) takes what is for it, and sets the rest aside for the others.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -210,10 +208,6 @@ impl Worker<'_> {
             }
             if !stalled {
                 continue;
-            }
-            if self.shy.get() && slot.has_work() {
-                // Nobody may have been told of it, and this one takes nothing itself.
-                shared.notify();
             }
             if slot.watched.is_news(polls) {
                 if shared.slow.is_none() {

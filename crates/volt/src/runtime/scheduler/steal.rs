@@ -99,7 +99,10 @@ impl Worker<'_> {
         if summary.parked() == 0 {
             return;
         }
-        if self.is_unwatched(summary) || self.shared.has_work() {
+        // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_choosy_guest_that_ends_its_search`.
+        #[cfg(not(volt_mutant = "passed_on_quietly"))]
+        self.shared.offer_set_aside();
+        if self.is_unwatched(summary) || self.shared.has_work(true) {
             self.shared.notify();
         }
     }
@@ -111,14 +114,21 @@ impl Worker<'_> {
                 || self.shared.used_slots().iter().any(|s| !s.lifo.is_empty()))
     }
 
-    /// A guest has left a task to others, and goes on without a search: it tells those who could take the task, not
-    /// those who would leave it, too.
-    pub(super) fn leave_to_others(&self) {
-        let last = self.stop_searching();
-        self.shared.notify_worker(self.index);
-        // It may be long before this one parks and becomes the watcher.
-        if last && self.is_unwatched(self.shared.idle.load()) {
-            self.shared.notify();
+    /// A guest sets a task aside that is not for it: those who take anything are told, and of what there is
+    /// besides, all.
+    pub(super) fn set_aside(&self, task: NonNull<Header>) {
+        // It counts as one from the injector: a flood of such tasks does not keep this member from the driver,
+        // nor make its own polls look short.
+        self.pace.count();
+        self.pace.count_fetched();
+        // SAFETY: its `Notified` is given away by the caller.
+        unsafe { self.shared.injector.set_aside(task) };
+        self.release_ring();
+        if self.stop_searching() {
+            return self.pass_on();
         }
+        // Killed by `runtime::scheduler::worker::model::what_a_guest_sets_aside_against_parking`.
+        #[cfg(not(volt_mutant = "set_aside_quietly"))]
+        self.shared.offer_set_aside();
     }
 }

@@ -102,10 +102,8 @@ pub(crate) struct Worker<'r> {
     pub(super) handed_over: Cell<bool>,
     /// All workers have ended, and it was the last: it drops what is left.
     pub(super) is_last: Cell<bool>,
-    /// A guest that leaves tasks of unknown kinds to the workers (`quick.rs`).
+    /// A guest that sets tasks of unknown kinds aside (`quick.rs`).
     pub(super) choosy: Cell<bool>,
-    /// It has left a task to the workers: it does not look for more until it is asked to.
-    pub(super) shy: Cell<bool>,
 }
 
 impl<'r> Worker<'r> {
@@ -143,7 +141,6 @@ impl<'r> Worker<'r> {
             handed_over: Cell::new(false),
             is_last: Cell::new(false),
             choosy: Cell::new(false),
-            shy: Cell::new(false),
         }
     }
 
@@ -196,16 +193,16 @@ impl<'r> Worker<'r> {
         // SAFETY: taken from a queue of this scheduler, whose `Notified` it was.
         let task = unsafe { Notified::from_raw(task) };
         let kind = task.header().type_key();
-        // ORD relaxed: a hint.
-        self.slot.kind.store(kind, Relaxed);
         if !self.shared.untimed.knows(kind) {
             return self.poll_unknown(task, kind);
         }
-        self.poll_now(task)
+        self.poll_now(task, kind)
     }
 
     #[inline]
-    fn poll_now(&self, task: Notified) -> Step {
+    fn poll_now(&self, task: Notified, kind: usize) -> Step {
+        // ORD relaxed: a hint.
+        self.slot.kind.store(kind, Relaxed);
         if self.searching.get() {
             self.end_search();
         }
@@ -216,15 +213,11 @@ impl<'r> Worker<'r> {
         if self.handed_over.get() { Step::Exit } else { Step::Continue }
     }
 
-    /// Polls a task that may take long, or leaves it to somebody else.
+    /// Polls a task that may take long, or sets it aside for somebody else.
     #[cold]
     fn poll_unknown(&self, task: Notified, kind: usize) -> Step {
         if self.choosy.get() && !self.shared.quick.knows(kind) {
-            self.shy.set(true);
-            // SAFETY: the `Notified` is given away.
-            unsafe { self.shared.injector.push(task.into_raw()) };
-            self.release_ring();
-            self.leave_to_others();
+            self.set_aside(task.into_raw());
             return Step::Continue;
         }
         if !self.shared.quick.knows(kind) {
@@ -232,7 +225,7 @@ impl<'r> Worker<'r> {
         }
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
         let start = self.now_ns();
-        let step = self.poll_now(task);
+        let step = self.poll_now(task, kind);
         let took = self.now_ns().saturating_sub(start);
         if took < QUICK_NS {
             self.shared.quick.learn(kind);
@@ -269,7 +262,9 @@ impl<'r> Worker<'r> {
             self.flush_yielded(Some(task));
             return Some(task);
         }
-        if self.pace.injector_has_its_turn() && !self.shared.injector.is_empty() {
+        if self.pace.injector_has_its_turn()
+            && !self.shared.injector.is_empty_for(self.choosy.get())
+        {
             if let Some(task) = self.next_of_injector() {
                 return Some(task);
             }
@@ -302,7 +297,8 @@ impl<'r> Worker<'r> {
         self.flush_yielded(None);
         let own = self.slot.ring.len();
         let task = self.fetch();
-        self.pace.injector_had_its_turn(own as u32, self.shared.injector.is_empty());
+        let is_empty = self.shared.injector.is_empty_for(self.choosy.get());
+        self.pace.injector_had_its_turn(own as u32, is_empty);
         task.inspect(|_| self.pace.count_fetched())
     }
 
@@ -348,16 +344,18 @@ impl<'r> Worker<'r> {
     /// Takes this member's share of the injector.
     #[cold]
     pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
-        if self.shy.get() {
-            return None;
-        }
         self.overtook.set(false);
-        if self.shared.injector.is_empty() {
+        let choosy = self.choosy.get();
+        if self.shared.injector.is_empty_for(choosy) {
             return None;
         }
         let room = self.slot.batch.room() + self.slot.ring.room();
-        let share = self.shared.injector.fair_share(self.shared.idle.load().attached());
-        let mut batch = self.shared.injector.pop_batch(share.min(room + 1));
+        let share = self.shared.injector.fair_share(self.shared.idle.load().attached(), choosy);
+        // SAFETY: the injector has its `Notified`, and so it is alive.
+        let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
+        let is_quick = |task| self.shared.quick.knows(kind(task));
+        let mut batch =
+            self.shared.injector.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
         let first = batch.pop()?;
         self.slot.metrics.batch_fetches.add(1);
         if batch.len() == 0 {
@@ -389,10 +387,7 @@ impl<'r> Worker<'r> {
         if self.shared.is_shut_down() {
             return Step::Exit;
         }
-        if self.shy.get() {
-            // What there is elsewhere is not for us.
-            self.end_search();
-        } else if let Some(task) = self.fetch() {
+        if let Some(task) = self.fetch() {
             return self.poll(task);
         } else if self.looks_instead_of_parking() {
             return Step::Continue;
@@ -509,7 +504,7 @@ impl<'r> Worker<'r> {
     #[cold]
     fn is_soon_done(&self, newest: usize, running: usize) -> bool {
         let per_poll = self.pace.poll_ns();
-        let keeps = self.is_attended() && self.shared.injector.is_empty();
+        let keeps = self.is_attended() && self.shared.injector.is_empty_for(self.choosy.get());
         let limit = if keeps { ALONE_NS } else { WAKE_NS };
         per_poll > 0.0
             && self.slot.ring.len() as f32 * per_poll < limit
@@ -546,7 +541,7 @@ impl<'r> Worker<'r> {
         // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
         let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
         if !matches!(pushed, super::ring::Pushed::Stored) {
-            if self.shared.injector.is_empty() {
+            if self.shared.injector.is_empty_for(self.choosy.get()) {
                 // What will be there has its turn after what stays here. At once, it would fill the
                 // ring, and the next push would move it again.
                 self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);

@@ -50,7 +50,7 @@ fn held_up() {
     loom::model(|| {
         with_scheduler(|shared, alone| {
             let task = shared.spawn(async { 1 });
-            alone.push(shared.injector.pop_batch(1).pop().unwrap());
+            alone.push(shared.injector.pop().unwrap());
             let other = start(shared);
             assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
             stop(shared, alone, other);
@@ -66,7 +66,7 @@ fn against_parking(share: fn(&Worker<'_>)) {
         with_scheduler(move |shared, alone| {
             // So that its spawn wakes nobody.
             let task = shared.spawn(async { 1 });
-            let queued = shared.injector.pop_batch(1).pop().unwrap();
+            let queued = shared.injector.pop().unwrap();
             let theirs = shared.clone();
             let other = thread::spawn(move || {
                 let park = theirs.park_of(1);
@@ -103,24 +103,23 @@ fn a_crowd_that_ends_against_parking() {
 }
 
 /// A push relies on the watcher, which goes to sleep for good: it watches on, or somebody searches. (A
-/// shy guest watches as well, and takes no work itself. Without a crowd a push relies on it, too, if what
-/// waits will be done soon.)
+/// choosy guest watches as well. Without a crowd a push relies on it, too, if what waits will be done soon.)
 #[test]
 fn a_push_against_a_watcher_that_stops() {
-    for (shy, word) in [(false, attended(0)), (true, attended(0)), (true, OFF)] {
+    for (choosy, word) in [(false, attended(0)), (true, attended(0)), (true, OFF)] {
         loom::model(move || {
             with_scheduler(|shared, alone| {
                 shared.crowd.word.store(word, Relaxed);
                 // So that its spawn wakes nobody.
                 let task = shared.spawn(async { 1 });
-                let queued = shared.injector.pop_batch(1).pop().unwrap();
+                let queued = shared.injector.pop().unwrap();
                 let roles = shared.idle.park(1, false, false);
                 assert!(roles.watcher);
                 let theirs = shared.clone();
                 let watches = thread::spawn(move || {
                     let park = theirs.park_of(1);
                     let watcher = Worker::new(&theirs, 1, &park);
-                    watcher.shy.set(shy);
+                    watcher.choosy.set(choosy);
                     watcher.roles.set(roles);
                     watcher.stage.set(Stage::Asleep);
                     watcher.watch_expired();

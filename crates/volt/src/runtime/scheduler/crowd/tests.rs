@@ -203,18 +203,18 @@ fn a_ring_is_left_alone_while_somebody_watches() {
         assert_eq!(alone.slot.ring.len(), 1);
         assert!(shared.idle.is_parked(watcher.index), "nobody was woken");
         assert!(!alone.tells_others());
-        assert!(!shared.has_work());
+        assert!(!shared.has_work(false));
         assert!(searcher.steal().is_none());
         // Its batch is for all.
         let task = alone.slot.ring.pop().unwrap();
         // SAFETY: this thread is the member, and there is room.
         unsafe { alone.slot.batch.push_quiet(task) };
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
         let stolen = searcher.steal().unwrap();
         alone.push(stolen);
         // Who is parked itself, as in a waker that blocks in the driver, has no privilege.
         let _ = shared.idle.park(alone.index, false, true);
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
     });
 }
 
@@ -223,9 +223,9 @@ fn who_parks_without_a_watcher_takes_the_ring() {
     with_members(|shared, [alone, searcher, _]| {
         let _tasks = fork(alone);
         assert!(alone.is_attended());
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
         alone.push(searcher.steal().expect("nobody watches"));
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
         assert!(alone.tells_others());
         assert!(!alone.is_attended());
     });
@@ -241,7 +241,7 @@ fn more_work_than_for_two_milliseconds_is_shared() {
         let _others = fork(alone);
         assert!(!alone.is_attended());
         assert!(!shared.idle.is_parked(watcher.index), "it was woken");
-        assert!(alone.steal().is_none() && shared.has_work());
+        assert!(alone.steal().is_none() && shared.has_work(false));
     });
 }
 
@@ -251,7 +251,7 @@ fn what_does_not_fit_into_the_ring_is_shared() {
     with_members(|shared, [alone, _, watcher]| {
         assert!(shared.idle.park(watcher.index, false, false).watcher);
         let mut tasks = Vec::new();
-        while shared.injector.is_empty() {
+        while shared.injector.is_empty_for(false) {
             assert!(shared.idle.is_parked(watcher.index), "too early");
             tasks.push(fork(alone));
         }
@@ -272,9 +272,9 @@ fn nobody_is_left_alone_because_it_watches_itself() {
         assert!(shared.idle.park(alone.index, false, false).watcher);
         let _task = shared.spawn(async {});
         assert!(!shared.idle.is_parked(alone.index));
-        alone.push(shared.injector.pop_batch(1).pop().unwrap());
+        alone.push(shared.injector.pop().unwrap());
         assert!(alone.is_attended() && shared.idle.load().has_watcher());
-        assert!(shared.has_work(), "nobody looks after it");
+        assert!(shared.has_work(false), "nobody looks after it");
         alone.claimed();
         alone.end_search();
     });
@@ -291,7 +291,7 @@ fn a_tick_shares_a_ring_that_is_long() {
         let _others: Vec<_> = (0..30).map(|_| fork(alone)).collect();
         assert!(alone.is_attended());
         alone.attend();
-        assert!(!alone.is_attended() && shared.has_work());
+        assert!(!alone.is_attended() && shared.has_work(false));
         shared.idle.end_search();
     });
 }
@@ -314,9 +314,6 @@ fn who_is_not_known_to_be_quick_is_not_attended() {
         member.slot.kind.store(quick::OF_NO_TASK, Relaxed);
         assert!(!attends(member));
         member.slot.kind.store(QUICK, Relaxed);
-        member.shy.set(true);
-        assert!(!attends(member), "it leaves tasks to others");
-        member.shy.set(false);
         assert!(attends(member));
         let _ = shared.idle.park(member.index, false, true);
         assert!(attends(other), "the first one sleeps");
@@ -327,12 +324,12 @@ fn who_is_not_known_to_be_quick_is_not_attended() {
 }
 
 #[test]
-fn a_guest_that_becomes_shy_gives_the_privilege_up() {
+fn a_guest_that_sets_a_task_aside_gives_the_privilege_up() {
     with_members(|shared, [guest, ..]| {
         guest.choosy.set(true);
         let task = shared.spawn(async {});
         assert_eq!(guest.step(), crate::runtime::scheduler::worker::Step::Continue);
-        assert!(guest.shy.get() && !guest.is_attended());
+        assert!(shared.injector.has_set_aside() && !guest.is_attended());
         drop(task);
     });
 }
@@ -392,11 +389,10 @@ fn looks_do_not_become_rare_in_a_crowd() {
     });
 }
 
-/// The end of a crowd while a shy guest watches, who takes no work itself: somebody else is told.
+/// The end of a crowd while somebody watches, who has something to do: somebody else is told.
 #[test]
 fn the_end_of_a_crowd_shares_the_ring() {
     with_members(|shared, [alone, other, guest]| {
-        guest.shy.set(true);
         assert!(shared.idle.park(guest.index, false, false).watcher);
         let _ = shared.idle.park(other.index, false, false);
         let _tasks = fork(alone);
@@ -494,7 +490,7 @@ fn who_stands_still_is_attended_no_longer() {
         while alone.is_attended() {
             assert!(matches!(watcher.look_after_others(&mut watch), Look::Again | Look::Found(_)));
         }
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
         assert_eq!(shared.idle.load().searching(), 1, "somebody was woken");
     });
 }
@@ -504,9 +500,9 @@ fn nobody_is_attended_after_a_shutdown() {
     with_members(|shared, [alone, _, watcher]| {
         assert!(shared.idle.park(watcher.index, false, false).watcher);
         let _tasks = fork(alone);
-        assert!(!shared.has_work());
+        assert!(!shared.has_work(false));
         shared.begin_shutdown();
-        assert!(shared.has_work());
+        assert!(shared.has_work(false));
         shared.set_crowd(true);
         alone.attend();
         assert_eq!(word(shared), CLOSED);

@@ -127,16 +127,16 @@ fn a_push_during_a_search_is_found() {
     });
 }
 
-/// Member 1, a guest, leaves a task to others, while member 0 parks, which is one of so many workers or else a guest
-/// that helps. Wakes nobody else.
-fn left_by_a_guest(workers: usize) {
-    loom::model(move || {
+/// Member 1 sets a task aside, while member 0, which takes anything since a moment ago, parks.
+#[test]
+fn a_task_that_is_set_aside_reaches_one_that_has_begun_to_take_it() {
+    loom::model(|| {
         let world = World::new(2, 1);
-        let helps = Arc::new(AtomicBool::new(false));
+        let choosy = Arc::new(AtomicBool::new(true));
         let taker = thread::spawn({
-            let (world, helps) = (world.clone(), helps.clone());
+            let (world, choosy) = (world.clone(), choosy.clone());
             move || {
-                helps.store(workers == 0, Relaxed);
+                choosy.store(false, Relaxed);
                 world.work(0);
             }
         });
@@ -145,23 +145,14 @@ fn left_by_a_guest(workers: usize) {
         if searching {
             world.idle.end_search();
         }
-        let helps = |index| index == 0 && helps.load(Relaxed);
-        if let Some(index) = world.idle.notify_worker(workers, 1, 2, helps) {
+        if let Some(index) =
+            world.idle.notify_taker(|| 2, |index| index == 0 && !choosy.load(Relaxed))
+        {
             world.parks[index].unpark(CLAIMED);
         }
         taker.join().unwrap();
         assert_eq!(world.left.load(Relaxed), 0);
     });
-}
-
-#[test]
-fn a_task_that_a_guest_leaves_reaches_a_worker() {
-    left_by_a_guest(1);
-}
-
-#[test]
-fn a_task_that_a_guest_leaves_reaches_one_that_helps() {
-    left_by_a_guest(0);
 }
 
 /// Member 0 gets up by itself, while member 1 is parked and somebody else claims one of them.

@@ -104,27 +104,28 @@ fn a_push_wakes_the_watcher_rather_than_the_member_in_the_driver() {
     }
 }
 
-/// Of the members 0 to 4, 0 and 1 are workers. A guest would leave the task to others once more.
+/// Of the members 0 to 4, 2 and 3 would set it aside once more, and 3 runs.
 #[test]
-fn what_a_guest_leaves_wakes_a_worker_even_in_the_driver() {
+fn what_is_set_aside_wakes_one_that_takes_it_even_in_the_driver() {
     for in_driver in [0, 1] {
         let idle = idle(5);
         let watcher = 1 - in_driver;
         assert!(idle.park(watcher, false, false).watcher);
         assert!(idle.park(in_driver, false, true).driver);
         let _ = [2, 4].map(|guest| idle.park(guest, false, false));
-        let notify = |helper| idle.notify_worker(2, 3, 5, |guest| guest == helper);
-        assert_eq!(notify(4), Some(watcher), "whose sleep ends sooner");
-        assert_eq!(notify(4), None, "somebody searches");
-        idle.drop_roles(watcher);
-        assert!(idle.end_search());
-        assert_eq!(notify(4), Some(in_driver));
-        idle.drop_roles(in_driver);
-        assert!(idle.end_search());
-        assert_eq!(notify(3), None, "nobody would take it");
-        assert_eq!(notify(4), Some(4), "no worker is parked: a guest that helps");
-        assert!(idle.end_search());
-        assert_eq!(notify(4), None, "which has got up");
+        let notify = || idle.notify_taker(|| 5, |index| ![2, 3].contains(&index));
+        for (index, why) in [
+            (4, "who has no duty"),
+            (watcher, "whose sleep ends sooner"),
+            (in_driver, "rather than nobody"),
+        ] {
+            assert_eq!(notify(), Some(index), "{why}");
+            assert_eq!(notify(), None, "somebody searches");
+            idle.drop_roles(index);
+            assert!(idle.end_search());
+        }
+        assert_eq!(notify(), None, "nobody would take it");
+        assert_eq!(idle.notify(), Some(2), "who is parked");
     }
 }
 

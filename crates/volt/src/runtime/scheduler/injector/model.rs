@@ -41,26 +41,27 @@ fn producers_and_a_batching_consumer() {
             queue: Injector::new(),
             taken: AtomicUsize::new(0),
         });
-        let take = |world: &World| {
-            let mut batch = world.queue.pop_batch(2);
-            while batch.pop().is_some() {
+        let take = |world: &World, choosy: bool| {
+            let mut batch = world.queue.pop_batch(2, (!choosy).then_some(|_| true));
+            while let Some(node) = batch.pop() {
+                assert!(!choosy || node != NonNull::from(&world.nodes[0]));
                 world.taken.fetch_add(1, Relaxed);
             }
         };
         let single = thread::spawn({
             let world = world.clone();
             // SAFETY: the world outlives the queue.
-            move || unsafe { world.queue.push(NonNull::from(&world.nodes[0])) }
+            move || unsafe { world.queue.set_aside(NonNull::from(&world.nodes[0])) }
         });
         let consumer = thread::spawn({
             let world = world.clone();
-            move || take(&world)
+            move || take(&world, true)
         });
         world.queue.push_batch(world.nodes[1..].iter().map(NonNull::from).collect());
         single.join().unwrap();
         consumer.join().unwrap();
-        while !world.queue.is_empty() {
-            take(&world);
+        while !world.queue.is_empty_for(false) {
+            take(&world, false);
         }
         assert_eq!(world.taken.load(Relaxed), 3);
     });

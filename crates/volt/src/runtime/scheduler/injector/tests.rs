@@ -29,6 +29,14 @@ fn values(mut chain: Chain<Node>) -> Vec<usize> {
     std::iter::from_fn(|| chain.pop()).map(|node| unsafe { node.as_ref() }.value).collect()
 }
 
+const CHOOSY: Option<fn(NonNull<Node>) -> bool> = None;
+
+/// All but 13 and 14.
+fn is_quick(node: NonNull<Node>) -> bool {
+    // SAFETY: the tests keep the nodes.
+    ![13, 14].contains(&unsafe { node.as_ref() }.value)
+}
+
 #[test]
 fn tasks_come_out_in_order_singly_and_in_batches() {
     let (nodes, queue) = (nodes(10), Injector::new());
@@ -40,18 +48,43 @@ fn tasks_come_out_in_order_singly_and_in_batches() {
     assert_eq!(queue.len(), 10);
     // SAFETY: the nodes are alive.
     assert_eq!(unsafe { queue.pop().unwrap().as_ref() }.value, 0);
-    assert_eq!(values(queue.pop_batch(3)), [1, 2, 3]);
-    assert_eq!(values(queue.pop_batch(0)), []);
-    assert_eq!(values(queue.pop_batch(100)), [4, 5, 6, 7, 8, 9]);
-    assert!(queue.is_empty() && queue.pop().is_none());
+    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [1, 2, 3]);
+    assert_eq!(values(queue.pop_batch(0, Some(is_quick))), []);
+    assert_eq!(values(queue.pop_batch(100, Some(is_quick))), [4, 5, 6, 7, 8, 9]);
+    assert!(queue.is_empty_for(false) && queue.pop().is_none());
 }
 
 #[test]
 fn a_share_is_fair_and_within_bounds() {
     let (nodes, queue) = (nodes(400), Injector::new());
-    assert_eq!(queue.fair_share(4), MIN_BATCH);
+    assert_eq!(queue.fair_share(4, false), MIN_BATCH);
     queue.push_batch(nodes.iter().map(NonNull::from).collect());
-    assert_eq!(queue.fair_share(8), 50);
-    assert_eq!(queue.fair_share(2), MAX_BATCH);
-    assert_eq!(queue.fair_share(1000), MIN_BATCH);
+    assert_eq!(queue.fair_share(8, false), 50);
+    assert_eq!(queue.fair_share(2, false), MAX_BATCH);
+    assert_eq!(queue.fair_share(1000, false), MIN_BATCH);
+}
+
+#[test]
+fn a_batch_has_one_that_was_set_aside_and_quick_ones_behind_it() {
+    let (nodes, queue) = (nodes(20), Injector::new());
+    queue.push_batch(nodes[..10].iter().map(NonNull::from).collect());
+    assert!(!queue.has_set_aside());
+    for node in &nodes[10..] {
+        // SAFETY: the nodes outlive the queue, and each is pushed once.
+        unsafe { queue.set_aside(NonNull::from(node)) };
+    }
+    assert!(queue.has_set_aside());
+    assert_eq!((queue.len(), queue.fair_share(2, false), queue.fair_share(2, true)), (20, 10, 5));
+    assert_eq!(values(queue.pop_batch(4, Some(is_quick))), [10, 11, 0, 1], "half of each");
+    assert_eq!(values(queue.pop_batch(3, CHOOSY)), [2, 3, 4]);
+    assert_eq!(values(queue.pop_batch(7, Some(is_quick))), [12, 5, 6, 7, 8, 9], "13 is not quick");
+    assert_eq!(values(queue.pop_batch(100, CHOOSY)), []);
+    assert!(queue.is_empty_for(true) && !queue.is_empty_for(false));
+    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [13]);
+    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [14, 15, 16]);
+    // SAFETY: the nodes outlive the queue, and this one is in no list.
+    unsafe { queue.push(NonNull::from(&nodes[0])) };
+    assert_eq!(values(queue.pop_batch(1, Some(is_quick))), [17]);
+    assert_eq!(values(queue.pop_batch(9, Some(is_quick))), [18, 19, 0]);
+    assert!(queue.is_empty_for(false) && !queue.has_set_aside());
 }

@@ -1,6 +1,7 @@
 //! The real worker, with real tasks, on loom's threads. A lost wake-up is a deadlock to loom.
 
 use std::future::{Future, poll_fn};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Poll, Waker};
 
@@ -12,6 +13,8 @@ use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::Worker;
+use crate::task::{Header, JoinHandle};
 use crate::time::Clock;
 
 /// Counts its drops.
@@ -405,5 +408,142 @@ fn shutdown_in_a_hurry_against_a_spawn() {
         outside.join().unwrap();
         assert_eq!(shared.alive_tasks(), 0);
         assert_eq!(drops.load(Relaxed), 1);
+    });
+}
+
+/// A thread sets a task aside, as a choosy guest would.
+fn sets_aside(shared: &Arc<Shared>) -> (JoinHandle<u32>, impl FnOnce() + use<>) {
+    // So that its spawn wakes nobody.
+    let task = shared.spawn(async { 1 });
+    let queued = Queued(shared.injector.pop().unwrap());
+    let shared = shared.clone();
+    let set_aside = move || {
+        let Queued(queued) = { queued };
+        // SAFETY: taken from the queue just now.
+        unsafe { shared.injector.set_aside(queued) };
+        shared.offer_set_aside();
+    };
+    (task, set_aside)
+}
+
+/// A task that is in no queue.
+struct Queued(NonNull<Header>);
+
+// SAFETY: it stands for the task's `Notified`, which is `Send`.
+unsafe impl Send for Queued {}
+
+/// The thread in `block_on` has spawned a task that is not for it, and is in a long poll: the worker, which parks,
+/// gets it.
+#[test]
+fn what_a_guest_sets_aside_against_parking() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let mut task = None;
+        guest::block_on(
+            &shared,
+            poll_fn(|cx| match task.take() {
+                None => {
+                    task = Some(crate::spawn(async { 1 }));
+                    // A task comes before the next poll.
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Some(task) => {
+                    assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
+                    Poll::Ready(())
+                }
+            }),
+        );
+        stop(&shared, threads);
+    });
+}
+
+/// A task is set aside while the thread in `block_on` searches, which does not look there, and so while nobody is
+/// woken for it: that thread parks, and wakes the worker.
+#[test]
+fn what_is_set_aside_against_a_choosy_guest_that_parks() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let (task, set_aside) = sets_aside(&shared);
+        let threads = start(&shared);
+        let other = thread::spawn(set_aside);
+        assert_eq!(guest::block_on(&shared, task).unwrap(), 1);
+        other.join().unwrap();
+        stop(&shared, threads);
+    });
+}
+
+/// The same, and that thread is in a long poll then.
+#[test]
+fn what_is_set_aside_against_a_choosy_guest_that_ends_its_search() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(1);
+        let (task, set_aside) = sets_aside(&shared);
+        let threads = start(&shared);
+        let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+        let theirs = state.clone();
+        let other = thread::spawn(move || {
+            set_aside();
+            theirs.0.store(1, SeqCst);
+            let waker = theirs.1.lock().unwrap().take();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        });
+        let mut task = Some(task);
+        guest::block_on(
+            &shared,
+            poll_fn(|cx| {
+                *state.1.lock().unwrap() = Some(cx.waker().clone());
+                if state.0.load(SeqCst) == 0 {
+                    return Poll::Pending;
+                }
+                let task = task.take().expect("it is ready now");
+                assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
+                Poll::Ready(())
+            }),
+        );
+        other.join().unwrap();
+        stop(&shared, threads);
+    });
+}
+
+/// The only worker is in a long poll. A task is set aside while a thread that was choosy when it parked last parks
+/// in a join, where it takes anything.
+#[test]
+fn what_is_set_aside_against_a_join_that_parks() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let park = shared.park_of(0);
+        let busy = Worker::new(&shared, 0, &park);
+        shared.slot(1).choosy.store(true, Relaxed);
+        let (task, set_aside) = sets_aside(&shared);
+        let other = thread::spawn(set_aside);
+        guest::block_on(&shared, async {
+            assert_eq!(guest::block_on_helping(task).unwrap(), 1);
+        });
+        other.join().unwrap();
+        shared.begin_shutdown();
+        context::with_worker(&busy, || busy.end());
+    });
+}
+
+/// A task is set aside while the runtime ends: it runs or is dropped, once.
+#[test]
+fn shutdown_against_what_is_set_aside() {
+    loom::model(|| {
+        let shared = scheduler(1);
+        let (task, set_aside) = sets_aside(&shared);
+        let threads = start(&shared);
+        let other = thread::spawn(set_aside);
+        stop(&shared, threads);
+        other.join().unwrap();
+        assert_eq!(shared.alive_tasks(), 0);
+        assert!(task.is_finished());
     });
 }

@@ -323,6 +323,27 @@ fn a_searcher_that_steals_nothing_looks_at_the_injector_once_more() {
     assert_eq!(order_of_search("", "ij", true), "i|j");
 }
 
+/// A guest that has nothing but tasks that are not for it looks at the driver between them.
+#[test]
+fn a_flood_of_tasks_that_are_set_aside_does_not_keep_a_guest_from_the_driver() {
+    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let member = Worker::new(&shared, 0, &park);
+    member.choosy.set(true);
+    (0..1000).for_each(|_| drop(shared.spawn(async {})));
+    context::with_worker(&member, || {
+        let turns = shared.driver_turns.get();
+        while !shared.injector.is_empty_for(true) {
+            assert_eq!(member.step(), Step::Continue);
+        }
+        assert_eq!(shared.alive_tasks(), 1000, "nobody runs them");
+        assert!(shared.driver_turns.get() > turns);
+    });
+    shared.begin_shutdown();
+    context::with_worker(&member, || member.end());
+}
+
 /// How many tasks are in the LIFO slot, the ring, the batch, and the injector.
 fn places(worker: &Worker<'_>) -> [usize; 4] {
     let slot = worker.slot;
