@@ -137,6 +137,8 @@ fn shutdown_against_remote_wake() {
 fn guest_leaves_while_others_push() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
+    // The longest executions have more than 1,000.
+    model.max_branches = 20_000;
     model.check(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
