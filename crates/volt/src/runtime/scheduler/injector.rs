@@ -246,7 +246,8 @@ impl<T: Linked> Injector<T> {
     /// `Ring::is_empty`.
     #[inline]
     pub(crate) fn is_empty_for(&self, choosy: bool) -> bool {
-        self.lens().seen_by(choosy) == 0
+        let lens = self.lens();
+        lens.0 == 0 || choosy && lens.open() == 0
     }
 
     /// True if there is something that choosy members do not take.

@@ -4,10 +4,12 @@
 //! their members, in `crowd.rs`.
 
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::spin;
 
 use super::idle::Summary;
+use super::quick;
 use super::worker::Worker;
 use crate::task::Header;
 
@@ -121,6 +123,8 @@ impl Worker<'_> {
         // nor make its own polls look short.
         self.pace.count();
         self.pace.count_fetched();
+        // ORD relaxed: a hint: it is in no poll.
+        self.slot.kind.store(quick::OF_NOBODY, Relaxed);
         // SAFETY: its `Notified` is given away by the caller.
         unsafe { self.shared.injector.set_aside(task) };
         self.release_ring();

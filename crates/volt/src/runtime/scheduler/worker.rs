@@ -193,16 +193,16 @@ impl<'r> Worker<'r> {
         // SAFETY: taken from a queue of this scheduler, whose `Notified` it was.
         let task = unsafe { Notified::from_raw(task) };
         let kind = task.header().type_key();
+        // ORD relaxed: a hint.
+        self.slot.kind.store(kind, Relaxed);
         if !self.shared.untimed.knows(kind) {
             return self.poll_unknown(task, kind);
         }
-        self.poll_now(task, kind)
+        self.poll_now(task)
     }
 
     #[inline]
-    fn poll_now(&self, task: Notified, kind: usize) -> Step {
-        // ORD relaxed: a hint.
-        self.slot.kind.store(kind, Relaxed);
+    fn poll_now(&self, task: Notified) -> Step {
         if self.searching.get() {
             self.end_search();
         }
@@ -225,7 +225,7 @@ impl<'r> Worker<'r> {
         }
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
         let start = self.now_ns();
-        let step = self.poll_now(task, kind);
+        let step = self.poll_now(task);
         let took = self.now_ns().saturating_sub(start);
         if took < QUICK_NS {
             self.shared.quick.learn(kind);
@@ -262,9 +262,7 @@ impl<'r> Worker<'r> {
             self.flush_yielded(Some(task));
             return Some(task);
         }
-        if self.pace.injector_has_its_turn()
-            && !self.shared.injector.is_empty_for(self.choosy.get())
-        {
+        if self.pace.injector_has_its_turn() && !self.shared.injector.is_empty_for(false) {
             if let Some(task) = self.next_of_injector() {
                 return Some(task);
             }
@@ -294,11 +292,15 @@ impl<'r> Worker<'r> {
     /// It is the injector's turn. The next one is when each of this member's own tasks has had one.
     #[cold]
     fn next_of_injector(&self) -> Option<NonNull<Header>> {
+        let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
+        if is_empty() {
+            self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
+            return None;
+        }
         self.flush_yielded(None);
         let own = self.slot.ring.len();
         let task = self.fetch();
-        let is_empty = self.shared.injector.is_empty_for(self.choosy.get());
-        self.pace.injector_had_its_turn(own as u32, is_empty);
+        self.pace.injector_had_its_turn(own as u32, is_empty());
         task.inspect(|_| self.pace.count_fetched())
     }
 
