@@ -10,6 +10,7 @@ pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;
 mod lifo;
+mod linger;
 mod living;
 mod maintain;
 mod pace;

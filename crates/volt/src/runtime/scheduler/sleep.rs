@@ -195,8 +195,11 @@ impl Worker<'_> {
         let limit = roles.watcher.then(|| self.watch.get().interval);
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
-        let reasons =
-            if roles.driver { self.wait_in_driver(limit) } else { self.park.sleep(limit) };
+        let reasons = if roles.driver {
+            self.wait_in_driver(limit)
+        } else {
+            self.linger.sleep(self.park, limit)
+        };
         let now = self.now_ns();
         self.pace.woke(now, roles.driver);
         self.look_for_crowd(now);

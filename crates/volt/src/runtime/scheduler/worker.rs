@@ -26,6 +26,7 @@ use volt_sync::internal::primitive::{Arc, fence};
 
 use super::crowd::ALONE_NS;
 use super::idle::Roles;
+use super::linger::Linger;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
@@ -98,6 +99,7 @@ pub(crate) struct Worker<'r> {
     pub(super) root_wakes: Cell<u32>,
     /// How often it was woken for one of them by another thread while it waited in the driver.
     pub(super) rings: Cell<u32>,
+    pub(super) linger: Linger,
     /// Another thread goes on as this worker.
     pub(super) handed_over: Cell<bool>,
     /// All workers have ended, and it was the last: it drops what is left.
@@ -138,6 +140,7 @@ impl<'r> Worker<'r> {
             before_root: Cell::new(0),
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
+            linger: Linger::new(),
             handed_over: Cell::new(false),
             is_last: Cell::new(false),
             choosy: Cell::new(false),

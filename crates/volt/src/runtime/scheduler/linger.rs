@@ -1,0 +1,161 @@
+//! How long a member stays awake before it sleeps on its futex (spin-then-park, adaptive).
+//!
+//! To sleep and to be woken costs two system calls, and on an idle processor some 20 us until the
+//! thread runs. So a member whose last sleeps were all short does not sleep at once: it gives its
+//! processor away and looks for a reason to wake up, again and again, for [`SHORT`] at most. It is
+//! counted as parked meanwhile, and whoever wakes it finds no thread that sleeps, so makes no system
+//! call. To the protocol (`park.rs`) this is a reason that came before the sleep.
+//!
+//! It yields instead of spinning, since the thread that it waits for may be on the same processor. A
+//! yield may give away a whole slice of time to a program that computes, which a wake-up would have
+//! interrupted; after such a one it lingers only once [`MOST`] sleeps in a row were short.
+//!
+//! What it costs at most: [`SHORT`] of a processor's time, in vain, after as many short sleeps as are
+//! needed; that number doubles each time. Who sleeps for long never lingers.
+//!
+//! Source: the competitive analysis of spinning before blocking (Karlin, Li, Manasse, Owicki, SOSP 1991).
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use volt_sync::internal::primitive::{now, spin};
+
+use super::park::Park;
+
+/// A sleep that is over sooner was not worth it: twice to three times what one costs.
+const SHORT: Duration = Duration::from_micros(60);
+/// A yield that took so long gave a slice of time to somebody who computes.
+const SLICE: Duration = Duration::from_micros(250);
+/// Short sleeps in a row before a member lingers, at first and at most.
+const FIRST: u32 = 3;
+const MOST: u32 = 256;
+/// As an attempt of [`spin`]: yields.
+const YIELDS: u32 = u32::MAX;
+
+/// What one member knows of its sleeps.
+pub(super) struct Linger {
+    /// Short ones in a row.
+    short: Cell<u32>,
+    /// So many before it lingers.
+    needed: Cell<u32>,
+}
+
+impl Linger {
+    pub(super) fn new() -> Self {
+        Self { short: Cell::new(0), needed: Cell::new(FIRST) }
+    }
+
+    /// Sleeps on the futex of `park`, as [`Park::sleep`], but perhaps not at once.
+    pub(super) fn sleep(&self, park: &Park, limit: Option<Duration>) -> u32 {
+        // The machine's clock: the runtime's may be paused.
+        let start = now();
+        // Models have no time.
+        while !cfg!(volt_loom) && self.lingers() {
+            spin(YIELDS);
+            let notified = park.is_notified();
+            let waited = start.elapsed();
+            if notified || waited >= SHORT {
+                self.lingered(waited);
+            }
+            if notified {
+                return park.take();
+            }
+        }
+        let reasons = park.sleep(limit);
+        self.slept(start.elapsed());
+        reasons
+    }
+
+    fn lingers(&self) -> bool {
+        self.short.get() >= self.needed.get()
+    }
+
+    /// It was awake for `waited`, until there was a reason or in vain.
+    fn lingered(&self, waited: Duration) {
+        let needed = self.needed.get();
+        if waited < SHORT {
+            self.needed.set(FIRST.max(needed - 1));
+            return;
+        }
+        self.short.set(0);
+        self.needed.set(if waited < SLICE { MOST.min(needed * 2) } else { MOST });
+    }
+
+    /// It was asleep.
+    fn slept(&self, waited: Duration) {
+        self.short.set(if waited < SHORT { MOST.min(self.short.get() + 1) } else { 0 });
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::park::ROOT;
+    use super::*;
+
+    fn after_short_sleeps(count: u32) -> Linger {
+        let linger = Linger::new();
+        (0..count).for_each(|_| linger.slept(SHORT / 2));
+        linger
+    }
+
+    #[test]
+    fn lingers_after_short_sleeps_in_a_row() {
+        assert!(!after_short_sleeps(FIRST - 1).lingers());
+        let linger = after_short_sleeps(FIRST);
+        assert!(linger.lingers());
+        linger.slept(SHORT);
+        linger.slept(SHORT / 2);
+        assert!(!linger.lingers());
+    }
+
+    #[test]
+    fn each_time_in_vain_doubles_what_is_needed_and_a_success_takes_one_off() {
+        let linger = after_short_sleeps(FIRST);
+        linger.lingered(SHORT);
+        assert!(!linger.lingers());
+        assert_eq!(linger.needed.get(), 2 * FIRST);
+        (0..10).for_each(|_| linger.lingered(SHORT));
+        assert_eq!(linger.needed.get(), MOST);
+        (0..MOST).for_each(|_| linger.slept(SHORT / 2));
+        assert!(linger.lingers());
+        linger.lingered(SHORT / 2);
+        assert_eq!(linger.needed.get(), MOST - 1);
+        assert!(linger.lingers());
+        (0..MOST).for_each(|_| linger.lingered(SHORT / 2));
+        assert_eq!(linger.needed.get(), FIRST);
+    }
+
+    #[test]
+    fn who_has_lost_a_slice_does_not_linger_for_long() {
+        let linger = after_short_sleeps(MOST);
+        linger.lingered(SLICE);
+        (1..MOST).for_each(|_| linger.slept(SHORT / 2));
+        assert!(!linger.lingers());
+        linger.slept(SHORT / 2);
+        assert!(linger.lingers());
+    }
+
+    #[test]
+    fn who_lingers_finds_each_reason_and_sleeps_if_there_is_none() {
+        let park = Arc::new(Park::new());
+        for round in 0..2_000 {
+            let linger = after_short_sleeps(FIRST);
+            let waker = std::thread::Builder::new().spawn({
+                let park = park.clone();
+                move || {
+                    if round % 100 == 0 {
+                        std::thread::sleep(SHORT * 2);
+                    }
+                    park.unpark(ROOT);
+                }
+            });
+            assert_eq!(linger.sleep(&park, None), ROOT);
+            waker.unwrap().join().unwrap();
+        }
+        let linger = after_short_sleeps(FIRST);
+        assert_eq!(linger.sleep(&park, Some(Duration::from_millis(1))), 0);
+        assert!(!linger.lingers(), "in vain");
+    }
+}
