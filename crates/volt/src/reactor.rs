@@ -77,10 +77,10 @@ impl Reactor {
         let shared = &*handle.0;
         shared.slab.trim(&mut self.view);
         if timeout == Some(Duration::ZERO) {
-            return if shared.slab.len() == 0 { Ok(0) } else { self.look(shared) };
+            return if shared.slab.len() == 0 { Ok(0) } else { self.look_now(shared) };
         }
         if shared.unpark.has_notes() || !shared.unpark.begin() {
-            return self.look(shared);
+            return self.look_now(shared);
         }
         let mut ended = false;
         let result = self.poll_with(shared, timeout, || {
@@ -95,8 +95,16 @@ impl Reactor {
         result
     }
 
+    /// As [`turn`](Self::turn) without waiting; `hurried` if the polls since the last look were long.
+    pub(crate) fn look(&mut self, handle: &Handle, hurried: bool) -> io::Result<usize> {
+        if hurried {
+            self.view.hurry();
+        }
+        self.turn(handle, Some(Duration::ZERO))
+    }
+
     /// Looks without waiting, and after the reads that were put off.
-    fn look(&mut self, shared: &Shared) -> io::Result<usize> {
+    fn look_now(&mut self, shared: &Shared) -> io::Result<usize> {
         let events = self.poll_with(shared, Some(Duration::ZERO), || ())?;
         Ok(events + self.view.remind(&shared.unpark, events))
     }

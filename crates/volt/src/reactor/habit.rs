@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::AtomicU64;
 
+use super::slab::Patience;
 use super::source::Event;
 
 /// After so many reads in vain the next one is put off: what learning again costs is spread over as
@@ -55,6 +56,8 @@ struct State {
     /// Reads in vain up to [`TRUST`], and beyond it those that were put off in a row.
     count: u8,
     credit: u8,
+    /// What a read leaves waits in a stream, where nothing is lost meanwhile.
+    stream: bool,
 }
 
 impl State {
@@ -75,15 +78,16 @@ impl Habit {
     #[inline]
     fn load(&self) -> State {
         // ORD relaxed: see the module's documentation; the store below likewise.
-        let [t0, t1, t2, count, credit, ..] = self.0.load(Relaxed).to_le_bytes();
-        State { tick: u32::from_le_bytes([t0, t1, t2, 0]), count, credit }
+        let [t0, t1, t2, count, credit, stream, ..] = self.0.load(Relaxed).to_le_bytes();
+        State { tick: u32::from_le_bytes([t0, t1, t2, 0]), count, credit, stream: stream != 0 }
     }
 
     #[inline]
-    fn store(&self, State { tick, count, credit }: State) {
+    fn store(&self, State { tick, count, credit, stream }: State) {
         let [t0, t1, t2, _] = tick.to_le_bytes();
+        let word = [t0, t1, t2, count, credit, u8::from(stream), 0, 0];
         // ORD relaxed: see `load`.
-        self.0.store(u64::from_le_bytes([t0, t1, t2, count, credit, 0, 0, 0]), Relaxed);
+        self.0.store(u64::from_le_bytes(word), Relaxed);
     }
 
     /// Whether the read after `event` will find nothing, going by those before.
@@ -112,21 +116,27 @@ impl Habit {
         }
     }
 
+    /// How long a read may be put off.
+    #[inline]
+    pub(super) fn patience(&self) -> Patience {
+        if self.load().stream { Patience::Stream } else { Patience::Messages }
+    }
+
     /// A read after `event` has found something and may have left more.
     #[inline]
-    pub(super) fn took(&self, event: Event) {
+    pub(super) fn took(&self, event: Event, patience: Patience) {
         if !EVENTS_WITHOUT_FAILURE {
             return;
         }
-        let (habit, tick) = (self.load(), event.tick());
+        let (habit, tick, stream) = (self.load(), event.tick(), patience == Patience::Stream);
         if habit.tick == tick {
             // Without an event since the last such read, that one had left this.
-            return self.store(State { tick, ..State::default() });
+            return self.store(State { tick, stream, ..State::default() });
         }
         let earned = habit.is_trusted();
         let credit = habit.credit + u8::from(earned && !event.is_reminder());
         let credit = credit.min(MOST_CREDIT);
-        self.store(State { tick, count: habit.count + u8::from(earned), credit });
+        self.store(State { tick, count: habit.count + u8::from(earned), credit, stream });
     }
 
     /// Somebody asks again, and there was no event since `tick`.
@@ -191,7 +201,7 @@ mod tests {
         fn takes_a_message(&self) -> bool {
             self.source.set(0, Ready::READABLE);
             assert!(!self.habit.expects_nothing(self.event()), "there is a new event");
-            self.habit.took(self.event());
+            self.habit.took(self.event(), Patience::Stream);
             let event = self.event();
             self.habit.expects_nothing(event) && self.source.put_off(event)
         }
@@ -266,8 +276,8 @@ mod tests {
         reader.takes_messages(3);
         // A second read after the same event finds something.
         reader.source.set(0, Ready::READABLE);
-        reader.habit.took(reader.event());
-        reader.habit.took(reader.event());
+        reader.habit.took(reader.event(), Patience::Stream);
+        reader.habit.took(reader.event(), Patience::Stream);
         reader.asks_in_vain();
         assert!(!reader.takes_a_message());
     }

@@ -24,7 +24,7 @@ use volt_sync::internal::primitive::AtomicBool;
 
 use super::Handle;
 use super::habit::Habit;
-use super::slab::Key;
+use super::slab::{Key, Patience};
 use super::source::{Direction, Event, Source};
 use crate::io::{Interest, Ready};
 
@@ -173,7 +173,7 @@ impl Registration {
     fn puts_off(&self, event: Event, cx: &Context<'_>) -> bool {
         self.habit.expects_nothing(event)
             && self.handle.is_turned_for(cx.waker())
-            && self.key.put_off(event, &self.handle.0.unpark)
+            && self.key.put_off(event, self.habit.patience(), &self.handle.0.unpark)
     }
 
     /// A call begins that may wait for `mask`. If it would wait to read, and a read was put off, that is
@@ -189,14 +189,14 @@ impl Registration {
         }
     }
 
-    /// Says that a read after `event` has found something, and whether that may have been all.
+    /// Says that a read of a stream after `event` has found something, and whether that was all.
     #[inline]
     pub(crate) fn has_read(&self, event: Event, all: bool) {
         if all {
             self.habit.emptied(event);
             self.source().clear(event, Ready::READABLE);
         } else {
-            self.habit.took(event);
+            self.habit.took(event, Patience::Stream);
         }
     }
 
@@ -268,7 +268,7 @@ impl Registration {
                 result => {
                     coop::made_progress();
                     if interest == Interest::READABLE && result.is_ok() {
-                        self.has_read(event, false);
+                        self.habit.took(event, Patience::Messages);
                     }
                     return result;
                 }

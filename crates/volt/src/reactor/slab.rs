@@ -66,14 +66,23 @@ impl Token {
 
 pub(crate) struct Chunk {
     sources: [Source; SLOTS],
-    /// One bit for each slot whose source may have a read that was put off.
-    put_off: AtomicU64,
+    /// One bit for each slot whose source may have a read that was put off: of a stream, and of others.
+    put_off: [AtomicU64; 2],
+}
+
+/// How long a read may be put off while the looks have events of other sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Until the fourth look, where polls are long the second: nothing is lost meanwhile.
+    Stream,
+    /// Until the second look: datagrams are lost if nobody takes them.
+    Messages,
 }
 
 impl Chunk {
     fn new() -> Arc<Self> {
         let sources = std::array::from_fn(|_| Source::new());
-        Arc::new(Self { sources, put_off: AtomicU64::new(0) })
+        Arc::new(Self { sources, put_off: [AtomicU64::new(0), AtomicU64::new(0)] })
     }
 }
 
@@ -92,14 +101,14 @@ impl Key {
     /// Puts the read after `event` off, until there is another event, or until the reactor's thread
     /// has looked: [`View::remind`]. False, if that thread waits already or there is more to know
     /// than `event`.
-    pub(crate) fn put_off(&self, event: Event, unpark: &Unpark) -> bool {
+    pub(crate) fn put_off(&self, event: Event, patience: Patience, unpark: &Unpark) -> bool {
         if unpark.is_waiting() || !self.source().put_off(event) {
             return false;
         }
         let (place, slot) = (self.token.index() / SLOTS, self.token.index() % SLOTS);
         // ORD[RL1] release: that the source's read was put off.
         // ORD[RU3] release: SeqCst, before the look at the notes of the groups.
-        self.chunk.put_off.fetch_or(1 << slot, SeqCst);
+        self.chunk.put_off[patience as usize].fetch_or(1 << slot, SeqCst);
         let noted = unpark.note(place % NOTES);
         if !noted {
             self.source().remind();
@@ -274,9 +283,41 @@ fn ones(mut word: u64) -> impl Iterator<Item = usize> {
 #[derive(Default)]
 pub(crate) struct View {
     chunks: Vec<Option<Arc<Chunk>>>,
-    /// The reads that had been put off when the last look ended: a bit for each slot of a chunk. While there
-    /// is one, its group is noted.
-    old: Vec<u64>,
+    /// The reads that had been put off when the last looks ended. While there is one, its group is noted.
+    old: Vec<Old>,
+    /// The polls before the next look were long.
+    hurried: bool,
+}
+
+/// The reads of a chunk that were put off before the last look, the one before that, and a third one: a bit for
+/// each slot, in one of them.
+#[derive(Clone, Copy, Default)]
+struct Old {
+    last: u64,
+    second: u64,
+    third: u64,
+}
+
+impl Old {
+    /// After a look, before which `stream` and `messages` were put off. Returns what is due.
+    #[inline]
+    fn age(&mut self, stream: u64, messages: u64, hurried: bool) -> u64 {
+        // What is put off anew has had its event in time.
+        let new = stream | messages;
+        let [last, second, third] = [self.last, self.second, self.third].map(|old| old & !new);
+        let (due, old) = if hurried {
+            (second | third, Self { last: 0, second: stream, third: last | messages })
+        } else {
+            (third, Self { last: stream, second: last, third: second | messages })
+        };
+        *self = old;
+        due
+    }
+
+    #[inline]
+    fn all(self) -> u64 {
+        self.last | self.second | self.third
+    }
 }
 
 impl View {
@@ -295,25 +336,37 @@ impl View {
         current
     }
 
-    /// After a look that has delivered `events`: makes the reads that were put off before the last look
-    /// worth a try; all of them if there was no event, since then the thread may be about to sleep.
-    /// Returns how many.
-    #[inline]
-    pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
-        ones(unpark.notes()).map(|group| self.remind_group(unpark, group, events == 0)).sum()
+    /// The polls before the next look were long: a read that is put off waits for two such looks at most.
+    pub(crate) fn hurry(&mut self) {
+        self.hurried = true;
     }
 
-    fn remind_group(&mut self, unpark: &Unpark, group: usize, all: bool) -> usize {
+    /// After a look that has delivered `events`: makes the reads that have been put off for long enough
+    /// ([`Patience`]) worth a try; all of them if there was no event, since then the thread may be about to
+    /// sleep. Returns how many.
+    #[inline]
+    pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
+        let hurried = std::mem::take(&mut self.hurried);
+        let all = events == 0;
+        ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
+    }
+
+    fn remind_group(&mut self, unpark: &Unpark, group: usize, hurried: bool, all: bool) -> usize {
         let (mut reminded, mut left, mut place) = (0, 0, group);
         // A read is put off after an event, so the chunk of each that was is known here.
         while let Some((chunk, old)) = self.chunks.get(place).zip(self.old.get_mut(place)) {
             place += NOTES;
             let Some(chunk) = chunk else { continue };
-            // ORD[RL1] acquire: that the reads were put off.
-            let new = chunk.put_off.swap(0, Acquire);
-            let due = if all { *old | new } else { *old };
-            *old = if all { 0 } else { new };
-            left |= *old;
+            let [stream, messages] = chunk.put_off.each_ref().map(|new| {
+                // ORD relaxed: one that comes after this look is found by the next, for which there is a note.
+                // ORD[RL1] acquire: that the reads were put off.
+                if new.load(Relaxed) == 0 { 0 } else { new.swap(0, Acquire) }
+            });
+            let mut due = old.age(stream, messages, hurried);
+            if all {
+                due |= std::mem::take(old).all();
+            }
+            left |= old.all();
             reminded += ones(due).filter(|&slot| chunk.sources[slot].remind()).count();
         }
         if left == 0 {
@@ -337,14 +390,14 @@ impl View {
     fn has_notes(&self, group: usize) -> bool {
         let chunks = self.chunks.iter().skip(group).step_by(NOTES).flatten();
         // ORD[RU3] acquire: SeqCst, after the end of the group's note.
-        chunks.into_iter().any(|chunk| chunk.put_off.load(SeqCst) != 0)
+        chunks.into_iter().flat_map(|chunk| &chunk.put_off).any(|new| new.load(SeqCst) != 0)
     }
 
     #[cold]
     fn refresh(&mut self, slab: &Slab) {
         let table = slab.lock();
         self.chunks.resize(table.chunks.len(), None);
-        self.old.resize(table.chunks.len(), 0);
+        self.old.resize(table.chunks.len(), Old::default());
         for (known, entry) in self.chunks.iter_mut().zip(&table.chunks) {
             if known.is_none() {
                 *known = entry.as_ref().map(|entry| entry.chunk.clone());
@@ -396,6 +449,48 @@ mod tests {
         assert!(second.source().look(Ready::READ).is_none());
         assert!(view.deliver(&slab, second.token, Ready::READABLE));
         assert!(!view.deliver(&slab, Token::new(1_000_000, 0), Ready::READABLE));
+    }
+
+    /// After how many looks with events a read of `patience` is made that was put off before the first one.
+    fn looks_until_due(patience: Patience, hurried: bool) -> usize {
+        let (slab, mut view, unpark) = (Slab::new(), View::default(), Unpark::new());
+        let (key, other) = (slab.insert(Ready::EMPTY, false), slab.insert(Ready::EMPTY, false));
+        let (key, other) = (key.unwrap(), other.unwrap());
+        let put_off = |view: &mut View, key: &Key, patience| {
+            assert!(view.deliver(&slab, key.token, Ready::READABLE));
+            assert!(key.put_off(key.source().look(Ready::READ).unwrap(), patience, &unpark));
+        };
+        put_off(&mut view, &other, Patience::Stream);
+        assert_eq!(view.remind(&unpark, 1), 0);
+        put_off(&mut view, &key, patience);
+        for looks in 1.. {
+            // The other one has its event in time, and is put off anew.
+            put_off(&mut view, &other, Patience::Stream);
+            if hurried {
+                view.hurry();
+            }
+            match view.remind(&unpark, 1) {
+                0 => assert!(key.source().look(Ready::READ).is_none()),
+                _ => {
+                    assert!(key.source().look(Ready::READ).unwrap().is_reminder());
+                    assert!(other.source().look(Ready::READ).is_none());
+                    assert_eq!(view.remind(&unpark, 0), 1, "the other one, before a wait");
+                    assert!(!unpark.has_notes());
+                    slab.remove(&key);
+                    slab.remove(&other);
+                    return looks;
+                }
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_read_of_a_stream_is_put_off_for_longer_than_one_of_a_message() {
+        assert_eq!(looks_until_due(Patience::Messages, false), 2);
+        assert_eq!(looks_until_due(Patience::Messages, true), 2);
+        assert_eq!(looks_until_due(Patience::Stream, false), 4);
+        assert_eq!(looks_until_due(Patience::Stream, true), 2);
     }
 
     #[test]

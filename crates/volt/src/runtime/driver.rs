@@ -95,12 +95,11 @@ impl Driver {
         handle.bell.park();
     }
 
-    /// Looks for events and timers without waiting.
-    pub(crate) fn look(&mut self, handle: &Handle) {
+    /// Looks for events and timers without waiting; `hurried` if the polls since the last look were long.
+    #[cfg_attr(volt_loom, allow(unused_variables, reason = "there is no reactor"))]
+    pub(crate) fn look(&mut self, handle: &Handle, hurried: bool) {
         #[cfg(not(volt_loom))]
-        self.reactor
-            .turn(&handle.reactor, Some(Duration::ZERO))
-            .expect("the reactor's descriptor is valid");
+        self.reactor.look(&handle.reactor, hurried).expect("the reactor's descriptor is valid");
         handle.timers.fire_due();
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use volt_sync::internal::block_on;
 use volt_sync::internal::primitive::{Arc, AtomicU32, Condvar, Mutex, thread};
 
-use super::{Key, Slab, View};
+use super::{Key, Patience, Slab, View};
 use crate::io::Ready;
 use crate::reactor::source::Direction;
 use crate::reactor::unpark::Unpark;
@@ -50,10 +50,10 @@ impl World {
 
     /// The loop of `Registration::poll_io`: puts one read off, and takes what is there when it
     /// may. Ends with `wanted`.
-    fn read(&self, key: &Key, wanted: u32) {
+    fn read(&self, key: &Key, patience: Patience, wanted: u32) {
         let source = key.source();
         let first = source.look(Ready::READ).expect("the event came before");
-        let mut put_off = key.put_off(first, &self.unpark);
+        let mut put_off = key.put_off(first, patience, &self.unpark);
         let mut taken = 0;
         block_on(async {
             while taken < wanted {
@@ -94,14 +94,14 @@ fn ready_key(slab: &Slab, view: &mut View) -> Key {
 }
 
 /// One reader; the looks have `events` of other sources.
-fn one_reader(events: usize) {
+fn one_reader(patience: Patience, events: usize) {
     loom::model(move || {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(1));
         let key = ready_key(&slab, &mut view);
         let reader = {
             let world = world.clone();
             thread::spawn(move || {
-                world.read(&key, 1);
+                world.read(&key, patience, 1);
                 key
             })
         };
@@ -112,12 +112,17 @@ fn one_reader(events: usize) {
 
 #[test]
 fn a_read_that_was_put_off_is_made_before_the_wait() {
-    one_reader(0);
+    one_reader(Patience::Stream, 0);
 }
 
 #[test]
-fn a_read_that_was_put_off_is_made_at_the_second_look_beside_other_events() {
-    one_reader(1);
+fn a_read_of_a_message_that_was_put_off_is_made_at_the_second_look_beside_other_events() {
+    one_reader(Patience::Messages, 1);
+}
+
+#[test]
+fn a_read_of_a_stream_that_was_put_off_is_made_at_a_later_look_beside_other_events() {
+    one_reader(Patience::Stream, 1);
 }
 
 /// Half of the data lies in the socket, half comes with an event while the first read is put off.
@@ -130,7 +135,7 @@ fn an_event_against_a_read_that_is_put_off() {
         let reader = {
             let world = world.clone();
             thread::spawn(move || {
-                world.read(&key, 2);
+                world.read(&key, Patience::Stream, 2);
                 key
             })
         };
@@ -150,11 +155,16 @@ fn reads_of_two_sources_of_a_chunk_are_put_off() {
     model.check(|| {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(0));
         let keys = Arc::new([ready_key(&slab, &mut view), ready_key(&slab, &mut view)]);
+        let patience = [Patience::Stream, Patience::Messages];
         let readers = [0, 1].map(|number| {
             let (keys, world) = (keys.clone(), world.clone());
             thread::spawn(move || {
                 let key = &keys[number];
-                if key.put_off(key.source().look(Ready::READ).unwrap(), &world.unpark) {
+                if key.put_off(
+                    key.source().look(Ready::READ).unwrap(),
+                    patience[number],
+                    &world.unpark,
+                ) {
                     block_on(poll_fn(|cx| key.source().poll_ready(Direction::Read, cx)));
                 }
                 if world.done.fetch_add(1, Relaxed) == 1 && world.unpark.unpark() {

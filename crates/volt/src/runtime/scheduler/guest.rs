@@ -210,7 +210,7 @@ impl Worker<'_> {
     /// `block_on(yield_now())` again and again, and in between do something else.
     #[cold]
     fn run_round(&self) -> Step {
-        self.look_at_driver();
+        self.look_at_driver(false);
         let start = self.now_ns();
         let there = self.slot.depth() + self.shared.injector.len();
         for done in 0..BUDGET.min(there as u32) {

@@ -42,7 +42,7 @@ impl Worker<'_> {
         }
         if tick.look {
             self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);
-            self.look_at_driver();
+            self.look_at_driver(tick.long_ns.is_some());
             self.overtakes.set(false);
         }
     }

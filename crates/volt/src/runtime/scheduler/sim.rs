@@ -385,7 +385,7 @@ impl Worker<'_> {
 
     /// As the driver's return from a wait.
     fn wake_in_driver(&self) {
-        self.turn_driver(|driver, handle| driver.look(handle));
+        self.turn_driver(|driver, handle| driver.look(handle, false));
         let mut roles = self.roles.get();
         roles.watcher = false;
         self.woke(self.park.take(), roles);

@@ -99,7 +99,7 @@ impl Worker<'_> {
         if !self.ran.get() || !self.leaves_driver() {
             return false;
         }
-        self.look_at_driver();
+        self.look_at_driver(false);
         if self.slot.ring.is_empty() {
             return self.root_woken();
         }
@@ -117,7 +117,7 @@ impl Worker<'_> {
     }
 
     fn looks_while_alone(&self) -> bool {
-        if self.shared.idle.load().others_run() || !self.turns_in_passing() {
+        if self.shared.idle.load().others_run() || !self.turns_in_passing(false) {
             return false;
         }
         self.pace.looked();
@@ -217,19 +217,19 @@ impl Worker<'_> {
         self.park.take()
     }
 
-    /// Looks into the driver, unless somebody has it.
-    fn turns_in_passing(&self) -> bool {
+    /// Looks into the driver, unless somebody has it; `hurried` if the polls since the last look were long.
+    fn turns_in_passing(&self, hurried: bool) -> bool {
         let takes = self.shared.idle.take_driver(self.index);
         if takes {
-            self.turn_driver(|driver, handle| driver.look(handle));
+            self.turn_driver(|driver, handle| driver.look(handle, hurried));
             self.shared.idle.release_driver(self.index);
         }
         takes
     }
 
     /// The same, and has others take a part of what is found.
-    pub(super) fn look_at_driver(&self) {
-        if self.turns_in_passing() && self.slot.has_work() && self.tells_others() {
+    pub(super) fn look_at_driver(&self, hurried: bool) {
+        if self.turns_in_passing(hurried) && self.slot.has_work() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();

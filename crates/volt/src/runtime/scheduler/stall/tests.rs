@@ -145,7 +145,7 @@ fn a_driver_that_somebody_turns_is_left_to_them() {
             members[1].slot.kind.store(SLOW, Relaxed);
             members[1].count_poll();
             if turn {
-                members[1].look_at_driver();
+                members[1].look_at_driver(false);
             }
             members[0].woke(0, members[0].roles.get());
             shared.idle.load().has_driver(0)
@@ -162,7 +162,7 @@ fn a_watcher_that_stops_takes_the_driver_even_if_it_was_turned() {
     with_members(|shared, members| {
         get_up(&shared.idle, 1);
         members[0].roles.set(Roles { driver: false, watcher: true });
-        members[1].look_at_driver();
+        members[1].look_at_driver(false);
         members[0].woke(0, members[0].roles.get());
         assert!(!shared.idle.load().has_watcher(), "nothing was polled");
         assert!(shared.idle.load().has_driver(0));
