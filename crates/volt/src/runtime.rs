@@ -535,6 +535,7 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()>
 fn worker_thread(shared: &Arc<Shared>, index: usize) {
     #[cfg(not(volt_loom))]
     volt_sync::internal::primitive::set_timer_slack(1);
+    context::set_stack_size(shared.config.thread_stack_size);
     call_hook(shared.config.on_thread_start.as_deref());
     be_worker(shared, index);
     call_hook(shared.config.on_thread_stop.as_deref());
@@ -568,17 +569,23 @@ pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize) -> io::Result
 /// Names the next thread, by user code. A name that is missing because of a panic, or that the
 /// operating system would not take, is no reason not to start a thread.
 pub(crate) fn thread_name(name: &config::ThreadName) -> String {
-    let mut name = contain(|| name()).unwrap_or_else(|| "volt-worker".to_owned());
+    let mut name = in_hook(|| name()).unwrap_or_else(|| "volt-worker".to_owned());
     name.retain(|c| c != '\0');
     name
 }
 
-/// Calls a hook of the builder. A panic in it has been reported, and shall not cost a thread: the
-/// shutdown counts on it.
+/// Calls a hook of the builder.
 pub(crate) fn call_hook(hook: Option<&(dyn Fn() + Send + Sync)>) {
     if let Some(hook) = hook {
-        contain(hook);
+        in_hook(hook);
     }
+}
+
+/// Calls user code in the middle of what a member does: beside the member, see
+/// [`context::beside_member`]. A panic in it has been reported, and shall not cost a thread: the shutdown
+/// counts on it.
+pub(crate) fn in_hook<R>(f: impl FnOnce() -> R) -> Option<R> {
+    context::beside_member(|| contain(f))
 }
 
 /// Calls user code that nothing depends on.

@@ -132,6 +132,23 @@ fn a_join_deeper_than_the_bound_does_not_deadlock() {
     }
 }
 
+/// What the builder says of its threads' stacks does not hold for the thread in `block_on`.
+#[test]
+fn a_join_on_a_thread_with_a_stack_of_its_own_is_not_bounded_by_the_builder() {
+    fn with_much_below() -> u32 {
+        let much = std::hint::black_box([0_u8; 64 << 10]);
+        let joined = volt::spawn(async { 7 }).join().unwrap();
+        joined + u32::from(std::hint::black_box(much)[0])
+    }
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let rt = builder.worker_threads(1).thread_stack_size(128 << 10).build().unwrap();
+        assert_eq!(rt.block_on(async { with_much_below() }), 7);
+    }
+    let rt = Builder::new_current_thread().thread_stack_size(128 << 10).build().unwrap();
+    let task = rt.spawn(async { with_much_below() });
+    assert_eq!(rt.block_on(task).unwrap(), 7);
+}
+
 /// A current-thread runtime has no other thread to go on with: the innermost join says so, before the stack ends.
 #[test]
 fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {

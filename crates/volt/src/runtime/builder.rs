@@ -223,7 +223,8 @@ impl Builder {
 
     /// Called by a thread before it sleeps for lack of tasks.
     ///
-    /// A panic in it is contained.
+    /// It may spawn tasks and wake them, which is as from a thread of no runtime. It should not wait for
+    /// anything: this may be the thread that waits for events and timers. A panic in it is contained.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -247,7 +248,7 @@ impl Builder {
 
     /// Called by a thread after it slept.
     ///
-    /// A panic in it is contained.
+    /// What holds for [`on_thread_park`](Self::on_thread_park) holds for it, too.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -351,7 +352,7 @@ impl Builder {
 
     /// Calls `f` after each poll that took longer than the
     /// [threshold](Self::slow_poll_threshold), 1 ms if there is none. It is called by the thread
-    /// that polled, and holds it up; a panic in it is contained.
+    /// that polled, and holds it up; it may spawn tasks and wake them. A panic in it is contained.
     ///
     /// ```
     /// use std::sync::mpsc;

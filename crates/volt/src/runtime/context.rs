@@ -70,11 +70,13 @@ impl Frame {
 std::thread_local! {
     static CONTEXT: Cell<Context> = const { Cell::new(Context::new()) };
     static GUARDS: Cell<u64> = const { Cell::new(0) };
+    static STACK: Cell<Option<usize>> = const { Cell::new(None) };
 }
 #[cfg(volt_loom)]
 volt_sync::internal::primitive::thread_local! {
     static CONTEXT: Cell<Context> = Cell::new(Context::new());
     static GUARDS: Cell<u64> = Cell::new(0);
+    static STACK: Cell<Option<usize>> = Cell::new(None);
 }
 
 #[inline]
@@ -221,6 +223,20 @@ pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
     scope(change, f)
 }
 
+/// Calls `f`, user code in the middle of what this thread does as a member of its runtime, as of no member:
+/// what becomes runnable in it goes through the injector, and whoever runs it is told; and nobody else
+/// becomes that member meanwhile.
+///
+/// (A member that parks has looked at its own queues for the last time; one whose poll is over has looked
+/// whether it was handed over.)
+pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
+    let change = |context: &mut Context| {
+        context.worker = ptr::null();
+        context.guest = ptr::null();
+    };
+    scope(change, f)
+}
+
 /// True while the thread polls futures.
 pub(crate) fn in_async() -> bool {
     get().in_async
@@ -301,6 +317,16 @@ pub(crate) fn stack_base() -> Option<usize> {
         frame = next;
     }
     (!frame.is_null()).then(|| frame.addr())
+}
+
+/// This thread was started with a stack of so many bytes, if that was asked for.
+pub(crate) fn set_stack_size(bytes: Option<usize>) {
+    STACK.with(|stack| stack.set(bytes));
+}
+
+/// What [`set_stack_size`] was told.
+pub(crate) fn stack_size() -> Option<usize> {
+    STACK.with(Cell::get)
 }
 
 /// As [`current_worker`], but a thread in `block_on` becomes a member first.

@@ -25,4 +25,5 @@ mod sleep;
 mod stall;
 mod steal;
 pub(crate) mod threads;
+mod waiting;
 pub(crate) mod worker;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use volt_sync::internal::primitive::{self, Mutex, MutexGuard};
 
-use super::contain;
+use super::in_hook;
 use super::metrics::{Counter, SlotMetrics};
 use crate::task::{Header, Id};
 
@@ -250,7 +250,7 @@ impl SlowPolls {
         }
         drop(slowest);
         if let Some(hook) = &self.hook {
-            contain(|| hook(&report));
+            in_hook(|| hook(&report));
         }
     }
 

@@ -15,7 +15,7 @@ use volt_sync::internal::primitive::{self, Arc, AtomicUsize, Mutex, MutexGuard, 
 
 use super::patience::Patience;
 use super::task;
-use crate::runtime::{contain, thread_name};
+use crate::runtime::{contain, context, thread_name};
 use crate::task::{JoinHandle, Notified, TaskQueue};
 
 const SHUT_DOWN: &str = "the runtime has shut down";
@@ -267,6 +267,7 @@ impl Pool {
     /// A thread's life.
     fn thread(self, number: usize, job: Option<Job>) {
         let shared = &*self.0;
+        context::set_stack_size(shared.config.stack_size);
         let _ended = POOL.try_with(|pool| pool.set(self.address()));
         let entered = shared.config.enter.as_ref().and_then(|enter| contain(|| enter()));
         if let Some(hook) = &shared.config.on_start {

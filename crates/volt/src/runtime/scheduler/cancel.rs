@@ -31,6 +31,13 @@ use crate::runtime::context;
 /// Sleeps until the future of this thread was woken, which it may have been already, and polls it. A
 /// canceller drops tasks meanwhile.
 pub(super) fn wait<T>(park: &Arc<Park>, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+    struct Awake<'a>(&'a Arc<Park>);
+    impl Drop for Awake<'_> {
+        fn drop(&mut self) {
+            context::for_each_cancelled(|shared| shared.waiting.remove(self.0));
+        }
+    }
+    let awake = Awake(park);
     for attempt in 0.. {
         // Some tasks may be on their way into a queue, and some in a poll of another thread.
         if park.is_notified() || !cancel(park) {
@@ -39,6 +46,7 @@ pub(super) fn wait<T>(park: &Arc<Park>, poll: &mut impl FnMut() -> Option<T>) ->
         wait_briefly(attempt);
     }
     while park.sleep(None) & ROOT == 0 {}
+    drop(awake);
     poll()
 }
 
@@ -51,13 +59,13 @@ fn cancel(park: &Arc<Park>) -> bool {
     let mut left = false;
     context::for_each_cancelled(|shared| {
         // First: a shutdown that begins after the look wakes us.
-        shared.add_waiting_guest(park);
+        shared.waiting.add(park);
         if !shared.is_shut_down() || !shared.has_tasks() {
             return;
         }
         // More than where tasks are run: a thread that is here because of that limit goes on.
         assert!(
-            !stack_is_used_up_by(shared, 2),
+            !stack_is_used_up_by(2),
             "blocking calls are nested too deeply in drops of futures: each waits for the next one"
         );
         context::as_canceller(shared, || shared.shut_down_inside());

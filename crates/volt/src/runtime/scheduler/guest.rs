@@ -49,8 +49,8 @@ use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
-/// How much of a thread's stack may be used where a blocking call begins to run tasks; of a stack that
-/// the builder has made smaller, a quarter.
+/// How much of a thread's stack may be used where a blocking call begins to run tasks; on a thread that
+/// a runtime has started with a smaller stack, a quarter.
 const STACK_LIMIT: usize = 512 << 10;
 
 /// A thread in `block_on`.
@@ -77,7 +77,7 @@ impl<'r> Guest<'r> {
         if let Some(worker) = self.worker.get() {
             return Some(worker);
         }
-        if !self.shared.is_current_thread() && stack_is_used_up(self.shared) {
+        if !self.shared.is_current_thread() && stack_is_used_up() {
             self.left.set(true);
             return None;
         }
@@ -132,8 +132,16 @@ impl<'r> Guest<'r> {
 
     /// No room: sleeps until the future was woken, or there may be room.
     fn wait_without_place<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        struct Awake<'a, 'r>(&'a Guest<'r>);
+        impl Drop for Awake<'_, '_> {
+            fn drop(&mut self) {
+                self.0.shared.waiting.remove(self.0.park);
+            }
+        }
+        let _awake;
         if self.shared.is_current_thread() && !self.left.get() {
-            self.shared.add_waiting_guest(self.park);
+            _awake = Awake(self);
+            self.shared.waiting.add(self.park);
             // The place may have become free before we were on the list.
             if self.attach().is_some() {
                 return None;
@@ -306,7 +314,7 @@ impl Worker<'_> {
             self.shared.wake_all();
         }
         if self.shared.is_current_thread() {
-            self.shared.wake_waiting_guests();
+            self.shared.waiting.wake_all();
         }
     }
 }
@@ -397,7 +405,7 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
         }
         // In a waker that the driver calls, what would be run here could turn the driver once more.
         let in_turn = worker.turns_driver();
-        if in_turn || stack_is_used_up(worker.shared) {
+        if in_turn || stack_is_used_up() {
             let alone = worker.shared.is_current_thread();
             assert!(
                 !(alone && in_turn),
@@ -439,17 +447,14 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
 }
 
 /// True if tasks that are run on top of this call could need more stack than there is.
-fn stack_is_used_up(shared: &Shared) -> bool {
-    stack_is_used_up_by(shared, 1)
+fn stack_is_used_up() -> bool {
+    stack_is_used_up_by(1)
 }
 
 /// The same for calls that may use so many times as much.
-pub(super) fn stack_is_used_up_by(shared: &Shared, times: usize) -> bool {
-    let limit = times
-        * match shared.config.thread_stack_size {
-            Some(size) => (size / 4).min(STACK_LIMIT),
-            None => STACK_LIMIT,
-        };
+pub(super) fn stack_is_used_up_by(times: usize) -> bool {
+    let limit =
+        times * context::stack_size().map_or(STACK_LIMIT, |size| (size / 4).min(STACK_LIMIT));
     let here = 0_u8;
     // Not from this member: below it on the stack there may be others, in blocking calls.
     context::stack_base().is_some_and(|base| base.abs_diff(ptr::from_ref(&here).addr()) > limit)

@@ -229,7 +229,7 @@ impl Pace {
         }
         if let Some(before) = self.before_look.take() {
             self.since_look.set(polls.saturating_sub(before));
-            let after = took * u64::from(self.since_look.get()) / u64::from(polls);
+            let after = took.saturating_mul(self.since_look.get().into()) / u64::from(polls);
             self.looked_ns.set(now - after.min(now));
         } else {
             self.since_look.set(self.since_look.get().saturating_add(polls));

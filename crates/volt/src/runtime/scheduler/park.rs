@@ -21,7 +21,7 @@
 //!
 //! | Edge  | Release side   | Acquire side | Carries                   | Model |
 //! |-------|----------------|--------------|---------------------------|-------|
-//! | [SP1] | `Park::unpark` | `Park::take` | what the waker did before | `unpark_against_sleep` |
+//! | [SP1] | `Park::unpark`, `Park::claim` | `Park::take` | what the waker did before | `unpark_against_sleep` |
 //!
 //! Progress: the word is compared by the futex itself, so a reason that is set before the thread
 //! sleeps keeps it awake; one that is set later finds FUTEX or DRIVER and wakes it.
@@ -81,6 +81,23 @@ impl Park {
         if previous & REASONS == 0 && previous & (FUTEX | DRIVER) != 0 {
             self.wake(previous);
         }
+    }
+
+    /// Gives the thread the reason CLAIMED. True if it sleeps in the driver, and the caller has to get it out
+    /// of there.
+    ///
+    /// A thread that has this reason may be gone, with this object, before the call returns: it may have
+    /// been about to wake up by itself. So nothing of it is read after that; of the futex, the address is used.
+    pub(crate) fn claim(&self) -> bool {
+        // ORD[SP1] release: everything before this call happens before the `take` that reports it.
+        let previous = self.state.word().fetch_or(CLAIMED, Release);
+        if previous & REASONS != 0 {
+            return false;
+        }
+        if previous & FUTEX != 0 {
+            self.state.wake(1);
+        }
+        previous & DRIVER != 0
     }
 
     #[cold]

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::{
-    self, Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, UnsafeCell,
+    self, Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, UnsafeCell,
 };
 
 use super::crowd::Crowd;
@@ -26,11 +26,12 @@ use super::idle::Idle;
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
 use super::living::Tally;
-use super::park::{CLAIMED, Park, ROOT};
+use super::park::Park;
 use super::quick::{self, Quick};
 use super::registry;
 use super::ring::{Pushed, Ring};
 use super::threads::Threads;
+use super::waiting::Waiting;
 use crate::runtime::blocking::{self, Pool};
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -133,9 +134,8 @@ pub(crate) struct Shared {
     pub(crate) workers: usize,
     /// Bit `i`: the guest `workers + i` is there.
     guests: AtomicU64,
-    /// Threads in `block_on` that wait for a guest's place, in a current-thread runtime; and blocked
-    /// ones that drop tasks at a shutdown (`cancel.rs`).
-    pub(super) waiting_guests: Mutex<Vec<Arc<Park>>>,
+    /// For the guest's place of a current-thread runtime; and to drop tasks at a shutdown (`cancel.rs`).
+    pub(super) waiting: Waiting,
     pub(super) injector: Injector<Header>,
     pub(super) idle: Idle,
     pub(super) quick: Quick,
@@ -204,7 +204,7 @@ impl Shared {
             slots: (0..members).map(|_| CachePadded::new(Slot::new())).collect(),
             workers,
             guests: AtomicU64::new(0),
-            waiting_guests: Mutex::new(Vec::new()),
+            waiting: Waiting::new(),
             injector: Injector::new(),
             idle: Idle::new(members),
             quick: Quick::new(),
@@ -379,7 +379,9 @@ impl Shared {
         // ORD[GU3] acquire: the guest's place to sleep.
         let park = self.slots[index].park.load(Acquire);
         // SAFETY: a member that was claimed stays until it has its token.
-        unsafe { &*park }.unpark(CLAIMED);
+        if unsafe { &*park }.claim() {
+            self.driver_handle.unpark();
+        }
     }
 
     /// Puts a task that is no longer a member's into the injector, and a task that found no place
@@ -461,25 +463,6 @@ impl Shared {
         left_alone
     }
 
-    /// A shutdown wakes `park`; and so does the guest of a current-thread runtime that leaves its place.
-    pub(super) fn add_waiting_guest(&self, park: &Arc<Park>) {
-        let mut waiting =
-            self.waiting_guests.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // It may be there since its future was woken last.
-        if !waiting.iter().any(|other| Arc::ptr_eq(other, park)) {
-            waiting.push(park.clone());
-        }
-    }
-
-    /// Lets the threads that wait for the guest's place of a current-thread runtime, or for a shutdown,
-    /// try again.
-    pub(super) fn wake_waiting_guests(&self) {
-        let waiting = std::mem::take(
-            &mut *self.waiting_guests.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-        );
-        waiting.iter().for_each(|park| park.unpark(ROOT));
-    }
-
     /// Calls `f` with the driver.
     ///
     /// # Safety
@@ -522,7 +505,7 @@ impl Shared {
         }
         self.crowd.close();
         self.wake_all();
-        self.wake_waiting_guests();
+        self.waiting.wake_all();
         true
     }
 

@@ -160,8 +160,8 @@ fn the_only_worker_drops_what_a_poll_waits_for_if_no_thread_can_go_on_as_it() {
 #[test]
 fn drops_that_wait_for_each_other_too_deeply_panic() {
     ends(|| {
-        let config = Config { thread_stack_size: Some(64 << 10), ..Config::default() };
-        let shared = scheduler(0, config);
+        context::set_stack_size(Some(64 << 10));
+        let shared = scheduler(0, Config::default());
         let way: Waits = |shared, task| match guest::block_on(shared, task) {
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             joined => joined,

@@ -15,6 +15,19 @@ fn reasons_add_up_and_are_taken_once() {
     assert_eq!(park.sleep(Some(Duration::from_millis(1))), 0);
 }
 
+/// A thread that has its claim may be gone at once: it is its caller who gets it out of the driver.
+#[test]
+fn a_claim_looks_at_nothing_after_it_was_given() {
+    let park = Park::new();
+    assert!(park.enter_driver());
+    let locked = park.driver.lock().unwrap();
+    assert!(park.claim());
+    drop(locked);
+    assert!(!park.claim(), "it has been told");
+    assert_eq!(park.take(), CLAIMED);
+    assert!(!park.claim(), "it does not sleep");
+}
+
 #[test]
 fn the_waker_counts_its_references_and_wakes_a_sleeper() {
     let park = Arc::new(Park::new());
