@@ -1,3 +1,5 @@
+#![allow(clippy::disallowed_methods, reason = "a test")]
+
 use volt_sync::internal::primitive::{Arc, thread};
 
 use crate::runtime::config::Config;
