@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use crate::turns;
 
@@ -200,6 +200,42 @@ pub fn made_progress() {
             budget.set(left - UNIT);
         }
     });
+}
+
+/// Polls an `operation` that other code may have written: if it is ready, it costs a unit, unless it took some
+/// itself. If the budget is used up, it is not polled, as with [`poll_proceed`].
+///
+/// So what wraps an unknown operation counts it once, whether or not it knows the budget.
+///
+/// ```
+/// use std::task::{Context, Poll, Waker};
+/// use volt_sync::coop::{made_progress, poll_operation, with_budget};
+///
+/// let mut cx = Context::from_waker(Waker::noop());
+/// with_budget(Some(2), || {
+///     assert!(poll_operation(&mut cx, |_| Poll::Pending::<()>).is_pending());
+///     let ready = poll_operation(&mut cx, |_| Poll::Ready("one unit"));
+///     assert_eq!(ready, Poll::Ready("one unit"));
+///     let ready = poll_operation(&mut cx, |_| {
+///         made_progress();
+///         Poll::Ready("the other")
+///     });
+///     assert_eq!(ready, Poll::Ready("the other"));
+///     assert!(poll_operation(&mut cx, |_| Poll::Ready(())).is_pending());
+/// });
+/// ```
+#[inline]
+pub fn poll_operation<T>(
+    cx: &mut Context<'_>,
+    operation: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    ready!(poll_proceed(cx));
+    let before = BUDGET.with(Cell::get);
+    let result = operation(cx);
+    if result.is_ready() && BUDGET.with(Cell::get) == before {
+        made_progress();
+    }
+    result
 }
 
 /// Makes an `attempt`, which does not wait, if there is budget; success costs a unit. False if it was not made, or

@@ -2,8 +2,13 @@
 //!
 //! A task may do 128 successful operations (receiving a message, taking a lock, reading a socket,
 //! joining a task) in one poll. After that, operations report `Pending` and wake the task at once,
-//! so that it goes to the back of the queue and the others get their turn. Code that awaits only
-//! Volt's types needs to do nothing for this.
+//! so that it goes to the back of the queue and the others get their turn. So a loop over Volt's sockets,
+//! channels, locks, tasks, streams in memory or copies needs to do nothing for this.
+//!
+//! What Volt cannot count is left to the task: the futures of other crates ([`cooperative`] counts those),
+//! the types of the `tokio` crate that are not under `volt::` (their budget is one that only Tokio's
+//! runtime sets), and loops that never ask such an operation. Those compute, or read bytes that are there,
+//! as `lines()` of a `&[u8]` does, on Tokio as well; [`consume_budget`] is for them.
 //!
 //! The receiver of a bounded [`mpsc`](crate::sync::mpsc) channel may have more, if tasks are quick: of what
 //! its senders put there, it takes as much as it can in about ten microseconds before it yields.

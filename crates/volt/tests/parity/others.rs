@@ -9,6 +9,7 @@ use std::hash::Hash;
 use std::io;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, BitOrAssign, Deref, DerefMut, Sub, SubAssign};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
@@ -91,6 +92,9 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn is_readable(rt::io::Ready) -> bool;
         fn is_writable(rt::io::Ready) -> bool;
         fn is_write_closed(rt::io::Ready) -> bool;
+    }
+    calls! { rt::io::SimplexStream:
+        fn new_unsplit(usize) -> rt::io::SimplexStream;
     }
     calls! { process::Child:
         fn id(&'b process::Child) -> Option<u32>;
@@ -320,6 +324,15 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         async fn [fs::symlink_metadata](&Path) -> io::Result<std::fs::Metadata>;
         async fn [fs::try_exists](&Path) -> io::Result<bool>;
         async fn [fs::write](&Path, &[u8]) -> io::Result<()>;
+        async fn [rt::io::copy::<rt::io::Empty, rt::io::Sink>](&'b mut rt::io::Empty, &'c mut rt::io::Sink) -> io::Result<u64>;
+        async fn [rt::io::copy_bidirectional::<rt::io::Empty, rt::io::DuplexStream>](&'b mut rt::io::Empty, &'c mut rt::io::DuplexStream) -> io::Result<(u64, u64)>;
+        async fn [rt::io::copy_bidirectional_with_sizes::<rt::io::Empty, rt::io::DuplexStream>](&'b mut rt::io::Empty, &'c mut rt::io::DuplexStream, usize, usize) -> io::Result<(u64, u64)>;
+        async fn [rt::io::copy_buf::<rt::io::Empty, rt::io::Sink>](&'b mut rt::io::Empty, &'c mut rt::io::Sink) -> io::Result<u64>;
+        fn [rt::io::duplex](usize) -> (rt::io::DuplexStream, rt::io::DuplexStream);
+        fn [rt::io::empty]() -> rt::io::Empty;
+        fn [rt::io::repeat](u8) -> rt::io::Repeat;
+        fn [rt::io::simplex](usize) -> (rt::io::ReadHalf<rt::io::SimplexStream>, rt::io::WriteHalf<rt::io::SimplexStream>);
+        fn [rt::io::sink]() -> rt::io::Sink;
         fn [rt::io::stderr]() -> rt::io::Stderr;
         fn [rt::io::stdin]() -> rt::io::Stdin;
         fn [rt::io::stdout]() -> rt::io::Stdout;
@@ -354,8 +367,13 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fs::File: AsFd, AsRawFd, Debug, From<OwnedFd>, From<std::fs::File>, FromRawFd, Send, Sync, Unpin, rt::io::AsyncRead, rt::io::AsyncSeek, rt::io::AsyncWrite;
         fs::OpenOptions: Clone, Debug, Default, From<std::fs::OpenOptions>, Send, Sync, Unpin;
         fs::ReadDir: Debug, Send, Sync, Unpin;
+        rt::io::DuplexStream: Debug, Send, Sync, Unpin, rt::io::AsyncRead, rt::io::AsyncWrite;
+        rt::io::Empty: Debug, Send, Sync, Unpin, RefUnwindSafe, UnwindSafe, rt::io::AsyncBufRead, rt::io::AsyncRead, rt::io::AsyncSeek, rt::io::AsyncWrite;
         rt::io::Interest: BitOr, BitOrAssign, Clone, Copy, Debug, Eq, PartialEq, Send, Sync, Unpin;
         rt::io::Ready: BitAnd, BitOr, BitOrAssign, Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Send, Sub, Sync, Unpin;
+        rt::io::Repeat: Debug, Send, Sync, Unpin, RefUnwindSafe, UnwindSafe, rt::io::AsyncRead;
+        rt::io::SimplexStream: Debug, Send, Sync, Unpin, RefUnwindSafe, UnwindSafe, rt::io::AsyncRead, rt::io::AsyncWrite;
+        rt::io::Sink: Debug, Send, Sync, Unpin, RefUnwindSafe, UnwindSafe, rt::io::AsyncWrite;
         rt::io::Stderr: AsFd, AsRawFd, Debug, Send, Sync, Unpin, rt::io::AsyncWrite;
         rt::io::Stdin: AsFd, AsRawFd, Debug, Send, Sync, Unpin, rt::io::AsyncRead;
         rt::io::Stdout: AsFd, AsRawFd, Debug, Send, Sync, Unpin, rt::io::AsyncWrite;
