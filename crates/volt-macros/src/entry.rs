@@ -1,8 +1,9 @@
 //! The function behind the attribute.
 
-use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{Error, ItemFn, Result, ReturnType, Type};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Error, ItemFn, Path, Result, ReturnType, Type};
 
 use crate::options::{Flavor, Options};
 
@@ -49,16 +50,14 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
     let mistakes = mistakes.map(Error::into_compile_error);
     let runtime = &options.runtime;
     let builder = builder(&options);
-    // Named, so that `?` in the body knows the error's type.
-    let output = match &function.sig.output {
-        ReturnType::Default => quote! { () },
-        ReturnType::Type(_, ty) if has_impl(ty) => quote! { _ },
-        ReturnType::Type(_, ty) => quote! { #ty },
-    };
+    if let Some(declaration) = declare_output(&function, runtime) {
+        // Inside the user's braces: others around them would make those superfluous, with a warning.
+        function.block.stmts.insert(0, syn::parse2(declaration)?);
+    }
     let body = &function.block;
     *function.block = syn::parse2(quote! {{
         let body = async move #body;
-        #runtime::macro_support::block_on::<#output, _>(#builder, body)
+        #runtime::macro_support::block_on(#builder, body)
     }})?;
     let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
     Ok(quote! { #error #mistakes #test #function })
@@ -75,7 +74,25 @@ fn builder(options: &Options) -> TokenStream {
     quote! { #runtime::runtime::Builder::#new().enable_all() #workers #paused }
 }
 
-/// `impl Trait` cannot be named in a type argument.
+/// A statement that declares what the body, an `async` block, returns, by returning it in a branch that is never
+/// taken: `?` knows the error's type, and a value of another type is reported where it is, not at the attribute.
+/// None if the type cannot be named in a type argument.
+fn declare_output(function: &ItemFn, runtime: &Path) -> Option<TokenStream> {
+    let (output, place) = match &function.sig.output {
+        ReturnType::Default => (quote! { () }, function.sig.ident.span()),
+        ReturnType::Type(_, ty) if has_impl(ty) || matches!(**ty, Type::Never(_)) => return None,
+        ReturnType::Type(_, ty) => (quote! { #ty }, ty.span()),
+    };
+    // Shown there, but nothing that lints would take for the user's own.
+    let span = Span::call_site().located_at(place);
+    Some(quote_spanned! { span=>
+        let () = if false {
+            return #runtime::macro_support::never::<#output>();
+        };
+    })
+}
+
+/// `impl Trait` may be a part of the type.
 fn has_impl(ty: &Type) -> bool {
     let tokens = quote! { #ty };
     tokens.into_iter().any(|token| token.to_string() == "impl")
@@ -105,7 +122,24 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("start_paused (true)"), "{text}");
-        assert!(text.contains("block_on :: < Result < () , E > , _ >"), "{text}");
+        assert!(text.contains("never :: < Result < () , E > > ()"), "{text}");
+    }
+
+    /// A body that returns something else is told so where it does.
+    #[test]
+    fn the_body_begins_with_the_type_that_it_returns() {
+        let text = expanded(quote! {}, quote! { async fn t() -> u8 { f().await } }, Kind::Test);
+        let body = text.split("async move").nth(1).unwrap();
+        let declared = body.find("return :: volt :: macro_support :: never :: < u8 > ()").unwrap();
+        assert!(declared < body.find("f () . await").unwrap(), "{text}");
+        let text = expanded(quote! {}, quote! { async fn t() {} }, Kind::Test);
+        assert!(text.contains("never :: < () > ()"), "{text}");
+        // These have no name to declare.
+        for item in [quote! { async fn t() -> impl F { f } }, quote! { async fn t() -> ! { f() } }]
+        {
+            let text = expanded(quote! {}, item, Kind::Test);
+            assert!(!text.contains("never ::"), "{text}");
+        }
     }
 
     #[test]
@@ -146,7 +180,7 @@ mod tests {
         // An `.await` is in an `async` block.
         let text = expanded(quote! {}, quote! { fn main() { f().await } }, Kind::Main);
         assert_eq!(text.matches("compile_error").count(), 1, "{text}");
-        assert!(text.contains("async move { f () . await }"), "{text}");
+        assert!(text.contains("f () . await }"), "{text}");
         // Nothing borrows from arguments that are not there.
         let item = quote! { async fn t<'a>(x: &'a str) -> &'a str { x } };
         let text = expanded(quote! {}, item, Kind::Test);

@@ -5,6 +5,12 @@ use std::future::Future;
 
 use crate::runtime::Builder;
 
+/// A value of any type, which nobody asks for: it names the type that a body returns.
+#[cold]
+pub fn never<T>() -> T {
+    unreachable!("only its type is used")
+}
+
 /// Builds the runtime and runs `future` on it.
 ///
 /// # Panics

@@ -24,6 +24,32 @@ async fn with_impl() -> impl std::fmt::Display {
     3
 }
 
+/// Boxed by the coercion of a value that is returned.
+#[volt::main(flavor = "current_thread")]
+async fn with_coercion(early: bool) -> Result<(), Box<dyn std::error::Error>> {
+    if early {
+        return Err("early".into());
+    }
+    Err(Box::new(std::fmt::Error))
+}
+
+#[volt::main(flavor = "current_thread")]
+async fn with_never() -> ! {
+    panic!("it never returns")
+}
+
+#[test]
+#[should_panic(expected = "it never returns")]
+fn a_body_may_never_return() {
+    with_never();
+}
+
+#[test]
+fn what_is_returned_is_coerced() {
+    assert_eq!(with_coercion(true).unwrap_err().to_string(), "early");
+    assert!(with_coercion(false).unwrap_err().is::<std::fmt::Error>());
+}
+
 #[test]
 fn main_returns_what_the_body_returns() {
     assert_eq!(with_arguments(1, "2"), Ok("3".to_owned()));
