@@ -9,7 +9,7 @@ use proc_macro::TokenStream;
 mod entry;
 mod options;
 
-/// Runs an `async fn` on a runtime of its own.
+/// Turns an `async fn` into one that runs on a runtime of its own.
 ///
 /// Options, in parentheses and separated by commas:
 ///
@@ -23,7 +23,7 @@ mod options;
 /// [paused]: https://docs.rs/volt-rt/latest/volt/time/fn.pause.html
 ///
 /// ```
-/// #[volt::main(flavor = "current_thread")]
+/// #[volt::main(flavor = "multi_thread", worker_threads = 2)]
 /// async fn main() -> std::io::Result<()> {
 ///     let answer = volt::spawn(async { 6 * 7 }).await?;
 ///     assert_eq!(answer, 42);
@@ -35,11 +35,18 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(options.into(), item.into(), entry::Kind::Main).into()
 }
 
-/// Runs an `async fn` as a test, on a runtime of its own.
+/// Turns an `async fn` into a test that runs on a runtime of its own.
 ///
 /// Takes the options of [`main`](macro@main); the flavor is `"current_thread"` by default.
 ///
 /// ```test_harness
+/// #[volt::test(start_paused = true)]
+/// async fn an_hour_passes_at_once() {
+///     let start = volt::time::Instant::now();
+///     volt::time::sleep(std::time::Duration::from_secs(3600)).await;
+///     assert_eq!(start.elapsed().as_secs(), 3600);
+/// }
+///
 /// #[volt::test(flavor = "multi_thread", worker_threads = 2)]
 /// async fn the_answer_is_right() -> std::io::Result<()> {
 ///     let answer = volt::spawn(async { 6 * 7 }).await?;

@@ -114,7 +114,8 @@ impl ThreadPool {
         #[track_caller]
         pub const fn with_threads(threads: usize) -> Self {
             assert!(threads > 0, "`threads` of a thread pool is at least 1");
-            assert!(threads <= Self::MAX_THREADS, "`threads` of a thread pool is at most MAX_THREADS");
+            // A message of a `const fn` is a literal: a test compares it with the constant.
+            assert!(threads <= Self::MAX_THREADS, "`threads` of a thread pool is at most 16383");
             Self { core: AtomicPtr::new(ptr::null_mut()), threads: threads as u32 }
         }
     }

@@ -37,6 +37,9 @@ fn bad_input_is_refused() {
     let named = Builder::new().thread_name("a\0b").build().map(drop);
     assert_eq!(named, Err(BuildError::InvalidName));
     assert!(catch_unwind(|| ThreadPool::with_threads(0)).is_err());
+    let panic = catch_unwind(|| ThreadPool::with_threads(ThreadPool::MAX_THREADS + 1)).unwrap_err();
+    let most = format!("at most {}", ThreadPool::MAX_THREADS);
+    assert!(message(&*panic).ends_with(&most), "{}", message(&*panic));
 }
 
 #[test]

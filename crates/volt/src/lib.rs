@@ -66,35 +66,28 @@ pub mod task;
 pub mod time;
 
 pub use runtime::{run, spawn};
-/// Waits for all futures (`join!`), until one fails (`try_join!`), or for the first one (`select!`);
-/// `pin!` pins a value on the stack.
+/// Waits for all futures, and returns their outputs as a tuple.
 ///
-/// They are those of the `tokio` crate, which work on any executor: the syntax, with `biased`,
-/// preconditions and `else`, is described there.
+/// The macro is that of the `tokio` crate, which works on any executor; its page follows.
 ///
 /// ```
-/// use std::time::Duration;
-/// use volt::time::sleep;
-///
 /// volt::run(async {
 ///     let (one, two) = volt::join!(async { 1 }, async { 2 });
 ///     assert_eq!((one, two), (1, 2));
+/// });
+/// ```
+pub use tokio::join;
+/// Pins futures to the stack, so that they can be polled by reference: in a loop around
+/// [`select!`], for one.
 ///
-///     // All of them, or the first error.
-///     let parse = async |text: &str| text.parse::<u32>();
-///     assert_eq!(volt::try_join!(parse("3"), parse("4")), Ok((3, 4)));
-///     assert!(volt::try_join!(parse("3"), parse("four")).is_err());
+/// The macro is that of the `tokio` crate; its page follows.
 ///
-///     let answer = volt::select! {
-///         biased;
-///         () = sleep(Duration::from_secs(60)) => "late",
-///         answer = async { "early" }, if one == 1 => answer,
-///         else => "never",
-///     };
-///     assert_eq!(answer, "early");
+/// ```
+/// use std::time::Duration;
 ///
+/// volt::run(async {
 ///     let work = async {
-///         sleep(Duration::from_millis(3)).await;
+///         volt::time::sleep(Duration::from_millis(3)).await;
 ///         "done"
 ///     };
 ///     // So that each turn of the loop goes on with the same work.
@@ -109,28 +102,43 @@ pub use runtime::{run, spawn};
 ///     assert_eq!(result, "done");
 /// });
 /// ```
-pub use tokio::{join, pin, select, try_join};
-/// Turns an `async fn` into one that runs on a runtime of its own.
+pub use tokio::pin;
+/// Waits for the first of several futures, and drops the others.
+///
+/// The macro is that of the `tokio` crate, which works on any executor; its page follows, with the
+/// syntax: `biased`, preconditions, `else`.
 ///
 /// ```
-/// #[volt::main(flavor = "multi_thread", worker_threads = 2)]
-/// async fn main() -> std::io::Result<()> {
-///     let answer = volt::spawn(async { 6 * 7 }).await?;
-///     assert_eq!(answer, 42);
-///     Ok(())
-/// }
-/// ```
-pub use volt_macros::main;
-/// Turns an `async fn` into a test that runs on a runtime of its own.
+/// use std::time::Duration;
 ///
-/// ```test_harness
-/// #[volt::test(start_paused = true)]
-/// async fn an_hour_passes_at_once() {
-///     let start = volt::time::Instant::now();
-///     volt::time::sleep(std::time::Duration::from_secs(3600)).await;
-///     assert_eq!(start.elapsed().as_secs(), 3600);
-/// }
+/// volt::run(async {
+///     let may_answer = true;
+///     let answer = volt::select! {
+///         biased;
+///         () = volt::time::sleep(Duration::from_secs(60)) => "late",
+///         answer = async { "early" }, if may_answer => answer,
+///         else => "never",
+///     };
+///     assert_eq!(answer, "early");
+/// });
 /// ```
-pub use volt_macros::test;
+pub use tokio::select;
+/// Waits until all futures have returned `Ok`, or for the first error.
+///
+/// The macro is that of the `tokio` crate, which works on any executor; its page follows.
+///
+/// ```
+/// volt::run(async {
+///     let parse = async |text: &str| text.parse::<u32>();
+///     assert_eq!(volt::try_join!(parse("3"), parse("4")), Ok((3, 4)));
+///     assert!(volt::try_join!(parse("3"), parse("four")).is_err());
+/// });
+/// ```
+pub use tokio::try_join;
+// Their pages are those of `volt-macros`.
+pub use volt_macros::{main, test};
+// Inline, so that links into them hold in documentation without dependencies as well.
+#[doc(inline)]
 pub use volt_pool as pool;
+#[doc(inline)]
 pub use volt_sync as sync;

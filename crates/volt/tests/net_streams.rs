@@ -593,3 +593,39 @@ fn a_busy_stream_lets_other_tasks_run() {
         assert!(busy.await.unwrap_err().is_cancelled());
     }));
 }
+
+/// `Debug` shows what the standard library shows, and not how the socket is kept.
+#[test]
+fn debug_shows_the_socket() {
+    each(|| async {
+        let std = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        std.set_nonblocking(true).unwrap();
+        let shown = format!("{std:?}");
+        assert!(shown.starts_with("TcpListener { addr: 127.0.0.1:"), "{shown}");
+        assert_eq!(format!("{:?}", TcpListener::from_std(std).unwrap()), shown);
+
+        let (mut a, b) = tcp_pair().await;
+        let shown = format!("{a:?}");
+        assert!(shown.starts_with("TcpStream { addr: 127.0.0.1:"), "{shown}");
+        let (reader, writer) = a.split();
+        assert_eq!(format!("{reader:?}"), format!("ReadHalf({shown})"));
+        assert_eq!(format!("{writer:?}"), format!("WriteHalf({shown})"));
+        let shown = format!("{b:?}");
+        let (reader, writer) = b.into_split();
+        assert_eq!(format!("{reader:?}"), format!("OwnedReadHalf({shown})"));
+        assert_eq!(format!("{writer:?}"), format!("OwnedWriteHalf({shown})"));
+
+        let udp = volt::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let (unix, _other) = UnixStream::pair().unwrap();
+        let (sender, receiver) = volt::net::unix::pipe::pipe().unwrap();
+        for (shown, start) in [
+            (format!("{udp:?}"), "UdpSocket { addr: "),
+            (format!("{unix:?}"), "UnixStream { fd: "),
+            (format!("{sender:?}"), "Sender {"),
+            (format!("{receiver:?}"), "Receiver {"),
+        ] {
+            assert!(shown.starts_with(start), "{shown}");
+            assert!(!shown.contains("Some"), "{shown}");
+        }
+    });
+}

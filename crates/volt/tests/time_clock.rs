@@ -119,26 +119,49 @@ fn misuse_of_the_clock_panics() {
             Err(panic) => *panic.downcast::<String>().unwrap(),
         }
     };
-    assert!(panics(resume).contains("`time::resume`: time is not frozen"));
-    assert!(
-        panics(|| {
+    let says = |f: fn(), what: &str, advice: &str| {
+        let message = panics(f);
+        assert!(message.contains(what) && message.contains(advice), "{message}");
+    };
+    says(resume, "`time::resume`: time is not paused", "call `time::pause` first");
+    says(
+        || {
             pause();
             pause();
-        })
-        .contains("already frozen")
+        },
+        "`time::pause`: time is paused already",
+        "`time::resume` lets time run",
     );
-    assert!(panics(|| drop(interval(Duration::ZERO))).contains("non-zero"));
-    for mut flavour in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+    says(|| drop(interval(Duration::ZERO)), "`period`", "non-zero");
+    for (mut flavour, advice) in [
+        (Builder::new_current_thread(), "call `time::pause` first"),
+        (Builder::new_multi_thread(), "the default of `#[volt::test]`"),
+    ] {
         let rt = flavour.worker_threads(1).build().unwrap();
         let advances = AssertUnwindSafe(|| rt.block_on(advance(MS)));
         let panic = catch_unwind(advances).unwrap_err();
-        assert!(
-            panic.downcast_ref::<&str>().unwrap().contains("`time::advance`: time is not frozen")
-        );
+        let message = panic.downcast_ref::<&str>().unwrap();
+        assert!(message.starts_with("`time::advance`") && message.contains(advice), "{message}");
     }
     let multi = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let panic = catch_unwind(AssertUnwindSafe(|| multi.block_on(async { pause() }))).unwrap_err();
-    assert!(panic.downcast_ref::<&str>().unwrap().contains("current-thread"));
+    let message = panic.downcast_ref::<&str>().unwrap();
+    assert!(message.starts_with("`time::pause` needs a current-thread runtime"), "{message}");
+    assert!(message.contains("the default of `#[volt::test]`"), "{message}");
+}
+
+/// A poll of `advance` that is dropped has moved the clock; one that never was polled has not.
+#[test]
+fn advance_moves_the_clock_at_its_first_poll() {
+    paused(async {
+        let start = Instant::now();
+        drop(advance(HOUR));
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        let mut moves = Box::pin(advance(HOUR));
+        poll_fn(|cx| Poll::Ready(moves.as_mut().poll(cx).is_pending())).await;
+        drop(moves);
+        assert_eq!(start.elapsed(), HOUR);
+    });
 }
 
 #[test]

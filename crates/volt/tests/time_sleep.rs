@@ -5,8 +5,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::{Pin, pin};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
 
 use volt::runtime::{Builder, Runtime};
 use volt::time::{
@@ -39,6 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 fn flavours() -> Vec<Runtime> {
     let multi =
@@ -397,6 +399,60 @@ fn without_a_runtime_the_panic_says_what_is_missing() {
         let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
         assert!(message.contains("needs a Volt runtime"), "{message}");
     }
+}
+
+/// The message points at the caller's line: that of the call, or of the `await`.
+#[test]
+#[allow(clippy::redundant_closure, reason = "the closure is what has a place")]
+fn without_a_runtime_the_place_is_the_callers() {
+    static PLACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let before = std::panic::take_hook();
+    let name = std::thread::current().name().map(str::to_owned);
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().name() == name.as_deref() {
+            PLACES.lock().unwrap().extend(info.location().map(|place| place.file().to_owned()));
+        } else {
+            before(info);
+        }
+    }));
+    let poll = |future: Pin<Box<dyn Future<Output = ()>>>| {
+        let mut future = future;
+        let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    };
+    let runtime = volt::runtime::Runtime::new().unwrap();
+    let inside = runtime.enter();
+    let (made_inside, mut ticks_made_inside) = (sleep(HOUR), interval(HOUR));
+    drop(inside);
+    ticks_made_inside.reset_after(HOUR);
+    let calls: [Box<dyn FnOnce()>; 11] = [
+        Box::new(|| drop(sleep(MS))),
+        Box::new(|| drop(sleep_until(Instant::now()))),
+        Box::new(|| drop(interval(MS))),
+        Box::new(|| drop(interval_at(Instant::now(), MS))),
+        Box::new(|| volt::time::pause()),
+        Box::new(|| volt::time::resume()),
+        Box::new(|| poll(Box::pin(async { volt::time::advance(MS).await }))),
+        Box::new(|| poll(Box::pin(async { drop(timeout(MS, pending::<()>()).await) }))),
+        Box::new(|| {
+            poll(Box::pin(async {
+                drop(timeout_at(Instant::now() + HOUR, pending::<()>()).await);
+            }));
+        }),
+        Box::new(|| {
+            poll(Box::pin(async {
+                made_inside.await;
+            }))
+        }),
+        Box::new(|| {
+            let mut cx = Context::from_waker(Waker::noop());
+            let _ = ticks_made_inside.poll_tick(&mut cx);
+        }),
+    ];
+    let panics = calls.map(|call| catch_unwind(AssertUnwindSafe(call)).is_err());
+    // A failure goes through the hook: the lock is not held then.
+    let places = std::mem::take(&mut *PLACES.lock().unwrap());
+    assert_eq!(panics, [true; 11]);
+    assert_eq!(places, [file!(); 11]);
 }
 
 #[test]

@@ -378,7 +378,7 @@ macro_rules! descriptor {
     ($type:ident) => {
         impl std::fmt::Debug for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                self.io.fmt(f)
+                std::fmt::Debug::fmt(&*self.io, f)
             }
         }
 

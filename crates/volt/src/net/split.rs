@@ -317,24 +317,24 @@ impl<S: Half> fmt::Debug for ReuniteError<S> {
 
 impl<S: Half> fmt::Debug for ReadHalf<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ReadHalf").field(self.0.io()).finish()
+        f.debug_tuple("ReadHalf").field(&**self.0.io()).finish()
     }
 }
 
 impl<S: Half> fmt::Debug for WriteHalf<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("WriteHalf").field(self.0.io()).finish()
+        f.debug_tuple("WriteHalf").field(&**self.0.io()).finish()
     }
 }
 
 impl<S: Half> fmt::Debug for OwnedReadHalf<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OwnedReadHalf").field(self.0.io()).finish()
+        f.debug_tuple("OwnedReadHalf").field(&**self.0.io()).finish()
     }
 }
 
 impl<S: Half> fmt::Debug for OwnedWriteHalf<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OwnedWriteHalf").field(self.stream.io()).finish()
+        f.debug_tuple("OwnedWriteHalf").field(&**self.stream.io()).finish()
     }
 }

@@ -64,6 +64,9 @@ impl UdpSocket {
     /// # Panics
     /// Outside a runtime.
     ///
+    /// # Cancel safety
+    /// Safe: it waits for the name only, before anything is bound.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -87,6 +90,9 @@ impl UdpSocket {
     ///
     /// # Errors
     /// If the name cannot be resolved, or as the last address tried reports.
+    ///
+    /// # Cancel safety
+    /// Safe: it waits for the name only, before the peer is set.
     ///
     /// # Examples
     /// ```
@@ -187,6 +193,9 @@ impl UdpSocket {
     /// # Errors
     /// As `recv`.
     ///
+    /// # Cancel safety
+    /// Safe: nothing is taken.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -263,6 +272,9 @@ impl UdpSocket {
     ///
     /// # Errors
     /// As `recv_from`.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is taken.
     ///
     /// # Examples
     /// ```
@@ -345,6 +357,9 @@ impl UdpSocket {
     ///
     /// # Errors
     /// As [`recv_from`](Self::recv_from).
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is taken.
     ///
     /// # Examples
     /// ```

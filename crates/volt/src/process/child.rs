@@ -125,6 +125,9 @@ impl Child {
     /// # Errors
     /// As [`start_kill`](Self::start_kill) and [`wait`](Self::wait).
     ///
+    /// # Cancel safety
+    /// Safe: the first poll has sent the signal, and [`wait`](Self::wait) waits for the end.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -206,6 +209,10 @@ impl Child {
     ///
     /// # Errors
     /// As [`wait`](Self::wait), or of reading.
+    ///
+    /// # Cancel safety
+    /// Not safe: what was read is lost, and the child is dropped, which goes on unless
+    /// [`kill_on_drop`](super::Command::kill_on_drop) was set.
     ///
     /// # Examples
     /// ```

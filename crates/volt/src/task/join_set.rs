@@ -394,6 +394,10 @@ impl<T: 'static> JoinSet<T> {
     ///
     /// # Panics
     /// If a task panicked, with its panic; if one was aborted. The others are aborted then.
+    ///
+    /// # Cancel safety
+    /// Not safe: dropping the future drops the set, which aborts its tasks, and the outputs that it
+    /// had collected. A loop over [`join_next`](Self::join_next) keeps both.
     pub async fn join_all(mut self) -> Vec<T> {
         let mut outputs = Vec::with_capacity(self.len());
         while let Some(result) = self.join_next().await {
@@ -440,6 +444,10 @@ impl<T: 'static> JoinSet<T> {
     }
 
     /// Aborts all tasks and waits until they are gone. Panics in them are ignored.
+    ///
+    /// # Cancel safety
+    /// Safe: the first poll has aborted all, and those that are not gone yet stay in the set. Call it
+    /// again to wait for them.
     ///
     /// ```
     /// volt::run(async {

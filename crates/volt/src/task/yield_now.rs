@@ -9,6 +9,9 @@ use std::task::Poll;
 /// On a current-thread runtime timers and sockets are looked at meanwhile, as between any two
 /// tasks. Works in every executor, where it means "wake me at once".
 ///
+/// # Cancel safety
+/// Safe: nothing is left of it but the wake-up, after which the task is polled once more.
+///
 /// # Cost
 /// Three atomic read-modify-writes and a pass through the queue.
 ///

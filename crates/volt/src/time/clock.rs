@@ -16,10 +16,13 @@
 //! Invariants: the clock of a runtime never runs backwards; it is paused only where one thread at
 //! a time runs the runtime.
 
+use std::pin::Pin;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant as StdInstant};
 
+use pin_project_lite::pin_project;
 use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
 
 use super::{Sleep, scope};
@@ -207,8 +210,9 @@ const fn paused_at(ns: u64) -> u64 {
 /// runs. Sockets are not affected; a test should not wait for them while the clock is paused.
 ///
 /// # Panics
-/// If the clock is paused already, and outside of a current-thread runtime: with several workers
-/// there is no moment at which nothing runs.
+/// If the clock is paused already, and outside of a current-thread runtime, such as
+/// [`#[volt::test]`](macro@crate::test) has by default: with several workers there is no moment at
+/// which nothing runs.
 ///
 /// # Examples
 /// ```
@@ -230,8 +234,16 @@ pub fn pause() {
         let clock = timers.clock();
         (clock.is_paused(), clock.pause())
     });
-    assert!(!was_paused, "`time::pause`: time is already frozen");
-    assert!(paused, "`time::pause` needs a current-thread runtime");
+    assert!(
+        !was_paused,
+        "`time::pause`: time is paused already: call it once, and not with `start_paused`; \
+         `time::resume` lets time run"
+    );
+    assert!(
+        paused,
+        "`time::pause` needs a current-thread runtime: `runtime::Builder::new_current_thread`, \
+         `flavor = \"current_thread\"` of `#[volt::main]`, or the default of `#[volt::test]`"
+    );
 }
 
 /// Lets the clock of the current runtime run on, from the time at which it stands.
@@ -258,7 +270,7 @@ pub fn pause() {
 #[track_caller]
 pub fn resume() {
     let resumed = scope::with_timers("time::resume", |timers| timers.clock().resume());
-    assert!(resumed, "`time::resume`: time is not frozen");
+    assert!(resumed, "`time::resume`: time is not paused: call `time::pause` first");
 }
 
 /// Moves the [paused](pause) clock of the current runtime by `duration`, fires the timers that
@@ -269,7 +281,11 @@ pub fn resume() {
 /// to deadline.
 ///
 /// # Panics
-/// If the clock is not paused, and outside of a runtime.
+/// At the first poll, if the clock is not paused, and outside of a runtime.
+///
+/// # Cancel safety
+/// The first poll moves the clock and fires the timers. A future that is dropped before it does
+/// nothing; one that is dropped after it takes nothing back, and only does not wait for the tasks.
 ///
 /// # Examples
 /// ```
@@ -284,16 +300,56 @@ pub fn resume() {
 /// # Ok(()) })
 /// # }
 /// ```
-pub async fn advance(duration: Duration) {
-    // Goes through the wheel: its turn comes when the timers are looked at again, after the tasks
-    // that are runnable now.
-    scope::with_timers("time::advance", |timers| {
+pub fn advance(duration: Duration) -> impl Future<Output = ()> {
+    Advance { duration, turn: None }
+}
+
+pin_project! {
+    /// A future of its own, as the poll of an `async fn` cannot name the caller's line.
+    struct Advance {
+        duration: Duration,
+        // Goes through the wheel: its turn comes when the timers are looked at again, after the
+        // tasks that are runnable now.
+        #[pin]
+        turn: Option<Sleep>,
+    }
+}
+
+impl Future for Advance {
+    type Output = ();
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        if this.turn.is_none() {
+            this.turn.set(Some(advance_now(*this.duration)));
+        }
+        this.turn.as_pin_mut().map_or(Poll::Ready(()), |turn| turn.poll(cx))
+    }
+}
+
+/// Moves the clock; the result completes when the timers that are due have fired.
+#[track_caller]
+fn advance_now(duration: Duration) -> Sleep {
+    let (moved, pausable, at) = scope::with_timers("time::advance", |timers| {
         let clock = timers.clock();
         // One bit of the word says "paused".
         let at = clock.now_ns().saturating_add(nanos(duration)).min(u64::MAX >> 1);
-        assert!(clock.advance_to(at), "`time::advance`: time is not frozen");
-        timers.fire_due();
-        Sleep::due(at)
-    })
-    .await;
+        let moved = clock.advance_to(at);
+        if moved {
+            timers.fire_due();
+        }
+        (moved, clock.is_pausable(), at)
+    });
+    assert!(
+        moved || !pausable,
+        "`time::advance`: time is not paused: call `time::pause` first, or build the runtime with \
+         `start_paused`"
+    );
+    assert!(
+        moved,
+        "`time::advance` needs a paused clock, and so a current-thread runtime: \
+         `runtime::Builder::new_current_thread`, or the default of `#[volt::test]`"
+    );
+    Sleep::due(at)
 }

@@ -170,6 +170,7 @@ impl Interval {
     /// assert_eq!(poll_fn(|cx| ticks.poll_tick(cx)).await, first + Duration::from_millis(1));
     /// # });
     /// ```
+    #[track_caller]
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(cx));
         let due = self.delay.deadline();

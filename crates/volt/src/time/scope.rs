@@ -94,6 +94,7 @@ pub(super) fn with_timers<R>(caller: &'static str, f: impl FnOnce(&Timers) -> R)
 /// # Panics
 /// If there is no runtime, naming `caller`.
 #[inline]
+#[track_caller]
 pub(super) fn with_shard<R>(caller: &'static str, f: impl FnOnce(&Shard) -> R) -> R {
     with_timers(caller, |timers| {
         let shard: NonNull<Shard> = timers.shard(CURRENT.with(Cell::get).1);

@@ -222,6 +222,7 @@ impl Sleep {
 
     /// As `poll`, outside of the cooperative budget.
     #[inline]
+    #[track_caller]
     pub(super) fn poll_elapsed(
         self: Pin<&mut Self>,
         caller: &'static str,
@@ -237,6 +238,7 @@ impl Sleep {
         }
     }
 
+    #[track_caller]
     fn poll_slow(
         self: Pin<&mut Self>,
         state: u8,
@@ -276,6 +278,7 @@ impl Sleep {
         self.register(caller, cx)
     }
 
+    #[track_caller]
     fn register(self: Pin<&mut Self>, caller: &'static str, cx: &mut Context<'_>) -> Poll<()> {
         let entry = &self.entry;
         let waker = cx.waker().clone();
@@ -301,6 +304,7 @@ impl Sleep {
 }
 
 #[cold]
+#[track_caller]
 fn shut_down() -> ! {
     panic!("a timer was polled whose Volt runtime has been shut down")
 }
@@ -309,6 +313,7 @@ impl Future for Sleep {
     type Output = ();
 
     #[inline]
+    #[track_caller]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if coop::poll_proceed(cx).is_pending() {
             return Poll::Pending;

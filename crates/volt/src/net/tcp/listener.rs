@@ -43,6 +43,9 @@ impl TcpListener {
     /// # Panics
     /// Outside a runtime.
     ///
+    /// # Cancel safety
+    /// Safe: it waits for the name only, before anything is bound.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {

@@ -520,6 +520,9 @@ macro_rules! peek {
             /// # Errors
             /// As `TcpStream::peek`.
             ///
+            /// # Cancel safety
+            /// Safe: nothing is taken.
+            ///
             /// # Examples
             /// ```
             /// # fn main() -> std::io::Result<()> {
