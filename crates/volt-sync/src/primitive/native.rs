@@ -117,18 +117,12 @@ pub fn timer_slack() -> u32 {
 #[repr(C)]
 pub struct Futex {
     word: AtomicU32,
-    #[cfg(not(target_os = "linux"))]
-    sleepers: (Mutex<()>, Condvar),
 }
 
 impl Futex {
     /// A word that holds `value`.
     pub const fn new(value: u32) -> Self {
-        Self {
-            word: AtomicU32::new(value),
-            #[cfg(not(target_os = "linux"))]
-            sleepers: (Mutex::new(()), Condvar::new()),
-        }
+        Self { word: AtomicU32::new(value) }
     }
 
     /// The word itself.
@@ -212,37 +206,64 @@ impl Futex {
     }
 }
 
+/// By the `parking_lot_core` crate, which finds sleepers by the address of the word as well: who wakes them does
+/// not access it, and it may be gone (a thread that was about to wake up by itself).
 #[cfg(not(target_os = "linux"))]
 impl Futex {
-    /// Sleeps while the word holds `expected`. There are no kinds here.
-    pub fn wait_as(&self, expected: u32, _kinds: u32) {
-        self.wait(expected, None);
+    /// As [`wait`](Self::wait) without a timeout, as one of the `kinds`, which are bits: not 0.
+    pub fn wait_as(&self, expected: u32, kinds: u32) {
+        self.wait_until(expected, kinds, None);
     }
 
-    /// Wakes a sleeper of any kind. True, since it is not known whether there is one.
-    pub fn wake_one_of(&self, _kinds: u32) -> bool {
-        self.wake(1);
-        true
+    /// Wakes one sleeper of one of the `kinds`. False if there is none.
+    pub fn wake_one_of(&self, kinds: u32) -> bool {
+        self.wake_kinds(1, kinds) > 0
     }
 
     /// Sleeps while the word holds `expected`, at most for `timeout`.
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
-        let (lock, condvar) = &self.sleepers;
-        let guard = lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // ORD relaxed: the lock orders this look against the waker's change, see `wake`.
-        if self.word.load(std::sync::atomic::Ordering::Relaxed) != expected {
-            return;
-        }
-        match timeout {
-            None => drop(condvar.wait(guard)),
-            Some(timeout) => drop(condvar.wait_timeout(guard, timeout)),
-        }
+        let end = timeout.and_then(|timeout| std::time::Instant::now().checked_add(timeout));
+        self.wait_until(expected, u32::MAX, end);
+    }
+
+    fn wait_until(&self, expected: u32, kinds: u32, end: Option<std::time::Instant>) {
+        // ORD relaxed: the lock of the sleepers' queue orders this look against the waker's change.
+        let sleeps = || self.word.load(std::sync::atomic::Ordering::Relaxed) == expected;
+        let kinds = parking_lot_core::ParkToken(kinds as usize);
+        // SAFETY: no closure panics or calls into that crate, and nobody else uses this address as a key: it
+        // is that of a word which `self` keeps alive.
+        let _how =
+            unsafe { parking_lot_core::park(self.key(), sleeps, || {}, |_, _| {}, kinds, end) };
     }
 
     /// Wakes at most `count` sleepers.
     pub fn wake(&self, count: u32) {
-        let (lock, condvar) = &self.sleepers;
-        drop(lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-        if count == 1 { condvar.notify_one() } else { condvar.notify_all() }
+        self.wake_kinds(count, u32::MAX);
+    }
+
+    /// As on Linux.
+    fn wake_kinds(&self, count: u32, kinds: u32) -> usize {
+        use parking_lot_core::{DEFAULT_UNPARK_TOKEN, FilterOp};
+
+        let mut left = count;
+        let choose = |of: parking_lot_core::ParkToken| {
+            if left == 0 {
+                return FilterOp::Stop;
+            }
+            if of.0 as u32 & kinds == 0 {
+                return FilterOp::Skip;
+            }
+            left -= 1;
+            FilterOp::Unpark
+        };
+        // SAFETY: as in `wait_until`.
+        let result = unsafe {
+            parking_lot_core::unpark_filter(self.key(), choose, |_| DEFAULT_UNPARK_TOKEN)
+        };
+        result.unparked_threads
+    }
+
+    fn key(&self) -> usize {
+        self.word.as_ptr().addr()
     }
 }
