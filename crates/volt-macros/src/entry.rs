@@ -1,9 +1,9 @@
 //! The function behind the attribute.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, ItemFn, Path, Result, ReturnType, Type};
+use syn::{Error, ItemFn, Path, Result, ReturnType, Stmt, Type};
 
 use crate::options::{Flavor, Options};
 
@@ -50,12 +50,10 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
     let mistakes = mistakes.map(Error::into_compile_error);
     let runtime = &options.runtime;
     let builder = builder(&options);
-    if let Some(declaration) = declare_output(&function, runtime) {
-        // Inside the user's braces: others around them would make those superfluous, with a warning.
-        function.block.stmts.insert(0, syn::parse2(declaration)?);
-    }
+    let never = declare_output(&mut function, runtime)?;
     let body = &function.block;
     *function.block = syn::parse2(quote! {{
+        #never
         let body = async move #body;
         #runtime::macro_support::block_on(#builder, body)
     }})?;
@@ -74,28 +72,40 @@ fn builder(options: &Options) -> TokenStream {
     quote! { #runtime::runtime::Builder::#new().enable_all() #workers #paused }
 }
 
-/// A statement that declares what the body, an `async` block, returns, by returning it in a branch that is never
-/// taken: `?` knows the error's type, and a value of another type is reported where it is, not at the attribute.
-/// None if the type cannot be named in a type argument.
-fn declare_output(function: &ItemFn, runtime: &Path) -> Option<TokenStream> {
+/// Declares what the body, an `async` block, returns, by returning it in a branch that is never taken: `?` knows
+/// the error's type, and a value of another type is reported where it is, not at the attribute.
+///
+/// The type is named by a statement in front of the body, since items in there may have the same names. The
+/// branch is inside the user's braces, as others around them would make those superfluous, with a warning; and
+/// behind the items that they begin with. Nothing if the type cannot be named in a type argument.
+fn declare_output(function: &mut ItemFn, runtime: &Path) -> Result<Option<TokenStream>> {
     let (output, place) = match &function.sig.output {
         ReturnType::Default => (quote! { () }, function.sig.ident.span()),
-        ReturnType::Type(_, ty) if has_impl(ty) || matches!(**ty, Type::Never(_)) => return None,
+        ReturnType::Type(_, ty) if has_impl(quote! { #ty }) || matches!(**ty, Type::Never(_)) => {
+            return Ok(None);
+        }
         ReturnType::Type(_, ty) => (quote! { #ty }, ty.span()),
     };
+    let never = Ident::new("never", Span::mixed_site());
     // Shown there, but nothing that lints would take for the user's own.
     let span = Span::call_site().located_at(place);
-    Some(quote_spanned! { span=>
+    let branch = quote_spanned! { span=>
         let () = if false {
-            return #runtime::macro_support::never::<#output>();
+            return #never();
         };
-    })
+    };
+    let stmts = &mut function.block.stmts;
+    let items = stmts.iter().take_while(|stmt| matches!(stmt, Stmt::Item(_))).count();
+    stmts.insert(items, syn::parse2(branch)?);
+    Ok(Some(quote! { let #never = #runtime::macro_support::never::<#output>; }))
 }
 
-/// `impl Trait` may be a part of the type.
-fn has_impl(ty: &Type) -> bool {
-    let tokens = quote! { #ty };
-    tokens.into_iter().any(|token| token.to_string() == "impl")
+/// True if `impl Trait` is a part of the type, at whatever depth.
+fn has_impl(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_impl(group.stream()),
+        token => token.to_string() == "impl",
+    })
 }
 
 #[cfg(test)]
@@ -122,21 +132,23 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("start_paused (true)"), "{text}");
-        assert!(text.contains("never :: < Result < () , E > > ()"), "{text}");
+        assert!(text.contains("never :: < Result < () , E > >"), "{text}");
     }
 
     /// A body that returns something else is told so where it does.
     #[test]
     fn the_body_begins_with_the_type_that_it_returns() {
-        let text = expanded(quote! {}, quote! { async fn t() -> u8 { f().await } }, Kind::Test);
-        let body = text.split("async move").nth(1).unwrap();
-        let declared = body.find("return :: volt :: macro_support :: never :: < u8 > ()").unwrap();
-        assert!(declared < body.find("f () . await").unwrap(), "{text}");
+        let item = quote! { async fn t() -> u8 { use x; f().await } };
+        let text = expanded(quote! {}, item, Kind::Test);
+        // Where items of the body cannot be meant; the branch is behind these.
+        let parts = ["never :: < u8 >", "async move", "use x", "return never ()", "f () . await"];
+        let places = parts.map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")));
+        assert!(places.is_sorted(), "{text}");
         let text = expanded(quote! {}, quote! { async fn t() {} }, Kind::Test);
-        assert!(text.contains("never :: < () > ()"), "{text}");
+        assert!(text.contains("never :: < () >"), "{text}");
         // These have no name to declare.
-        for item in [quote! { async fn t() -> impl F { f } }, quote! { async fn t() -> ! { f() } }]
-        {
+        for output in [quote! { impl F }, quote! { (impl F, u8) }, quote! { ! }] {
+            let item = quote! { async fn t() -> #output { f } };
             let text = expanded(quote! {}, item, Kind::Test);
             assert!(!text.contains("never ::"), "{text}");
         }

@@ -239,3 +239,17 @@ fn pin_takes_values_and_bindings() {
         assert_eq!(two.as_mut().await + one.as_mut().await + three.await, 6);
     });
 }
+
+/// The signature means what it says, whatever the body calls by the same names.
+#[volt::test]
+async fn items_of_a_body_are_not_those_of_its_signature() -> Result<(), Box<dyn std::error::Error>>
+{
+    use std::io::Result;
+
+    fn one() -> Result<u8> {
+        Ok(1)
+    }
+
+    assert_eq!(one()?, 1);
+    Ok(())
+}
