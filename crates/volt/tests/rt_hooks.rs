@@ -132,30 +132,40 @@ fn on_a_current_thread_runtime_as_well() {
     assert!(refused.load(Ordering::Relaxed), "`block_on` blocks a thread that has tasks to run");
 }
 
-/// No other thread becomes the worker whose hook blocks.
+/// Waiting in a hook is refused, with all that goes on as before: the thread may be the one to run what it waits
+/// for, and nobody else becomes the worker meanwhile.
 #[test]
-fn hooks_may_call_block_in_place() {
+fn a_hook_that_waits_for_tasks_panics() {
     const TASKS: usize = 100;
     static LEFT: AtomicI32 = AtomicI32::new(0);
+    static REFUSED: AtomicI32 = AtomicI32::new(0);
 
     fn hook() {
-        if LEFT.fetch_sub(1, Ordering::Relaxed) > 0 {
-            block_in_place(|| std::thread::sleep(Duration::from_micros(50)));
+        let left = LEFT.fetch_sub(1, Ordering::Relaxed);
+        if left <= 0 {
+            return;
+        }
+        let tries = || match left % 3 {
+            0 => block_in_place(|| {}),
+            1 => volt::spawn(sleep(Duration::from_micros(50))).join().unwrap(),
+            _ => volt::runtime::Handle::current().block_on(async {}),
+        };
+        if catch_unwind(tries).is_err() {
+            REFUSED.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    for which in 0..4 {
-        let mut builder = Builder::new_multi_thread();
+    for (which, flavor) in [0, 1, 2].into_iter().flat_map(|which| [(which, true), (which, false)]) {
+        let new =
+            || if flavor { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+        let mut builder = new();
         match which {
             0 => builder.on_thread_park(hook),
             1 => builder.on_thread_unpark(hook),
-            2 => builder.slow_poll_threshold(Duration::from_micros(20)).on_slow_poll(|_| hook()),
-            _ => builder.thread_name_fn(|| {
-                hook();
-                "named".to_owned()
-            }),
+            _ => builder.slow_poll_threshold(Duration::from_micros(20)).on_slow_poll(|_| hook()),
         };
-        LEFT.store(200, Ordering::Relaxed);
+        LEFT.store(60, Ordering::Relaxed);
+        REFUSED.store(0, Ordering::Relaxed);
         let (done, is_done) = mpsc::channel();
         let body = move || {
             let rt = builder.worker_threads(2).build().unwrap();
@@ -166,14 +176,10 @@ fn hooks_may_call_block_in_place() {
                         std::thread::sleep(Duration::from_micros(20));
                         yield_now().await;
                     }
-                    block_in_place(|| {});
                 };
                 let tasks: Vec<_> = (0..TASKS).map(|_| rt.spawn(body())).collect();
                 for task in tasks {
                     rt.block_on(task).unwrap();
-                }
-                if which == 3 {
-                    break;
                 }
             }
             drop(rt);
@@ -182,7 +188,49 @@ fn hooks_may_call_block_in_place() {
             let result = catch_unwind(AssertUnwindSafe(body));
             done.send(result.is_ok()).unwrap();
         });
-        assert_eq!(is_done.recv_timeout(3 * HANGS), Ok(true), "hook {which}");
+        assert_eq!(
+            is_done.recv_timeout(3 * HANGS),
+            Ok(true),
+            "hook {which}, multi-thread: {flavor}"
+        );
         thread.join().unwrap();
+        assert_eq!(REFUSED.load(Ordering::Relaxed), 60);
     }
+}
+
+/// A task that is done can be joined anywhere. Who names a thread does so as a hook.
+#[test]
+fn a_hook_may_join_what_has_ended() {
+    let joined = Arc::new(AtomicI32::new(0));
+    let theirs = joined.clone();
+    let done = std::sync::Mutex::new(None);
+    let done = Arc::new(done);
+    let given = done.clone();
+    let rt = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name_fn(move || {
+            let task: Option<volt::task::JoinHandle<i32>> = given.lock().unwrap().take();
+            if let Some(task) = task {
+                theirs.store(task.join().unwrap(), Ordering::Relaxed);
+            }
+            assert!(
+                volt::runtime::Handle::try_current().is_err()
+                    || catch_unwind(|| {
+                        block_in_place(|| {});
+                    })
+                    .is_err()
+            );
+            "named".to_owned()
+        })
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        let task = volt::spawn(async { 7 });
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        *done.lock().unwrap() = Some(task);
+        volt::task::spawn_blocking(|| {}).await.unwrap();
+    });
+    assert_eq!(joined.load(Ordering::Relaxed), 7);
 }

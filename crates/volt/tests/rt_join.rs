@@ -149,6 +149,18 @@ fn a_join_on_a_thread_with_a_stack_of_its_own_is_not_bounded_by_the_builder() {
     assert_eq!(rt.block_on(task).unwrap(), 7);
 }
 
+/// Nor has a thread more than it was started with.
+#[test]
+fn joins_are_nested_as_far_as_the_stack_of_the_thread_allows() {
+    fn nest(depth: u32) -> u32 {
+        if depth == 0 { 0 } else { 1 + volt::spawn(async move { nest(depth - 1) }).join().unwrap() }
+    }
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let body = move || rt.block_on(async { nest(400) });
+    let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(body).unwrap();
+    assert_eq!(thread.join().unwrap(), 400);
+}
+
 /// A current-thread runtime has no other thread to go on with: the innermost join says so, before the stack ends.
 #[test]
 fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {

@@ -98,6 +98,28 @@ pub fn set_timer_slack(ns: u32) {
     let _ = ns;
 }
 
+/// The size of this thread's stack, where the system says it. On the main thread this reads a file.
+pub fn stack_size() -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        let mut attributes = std::mem::MaybeUninit::uninit();
+        // SAFETY: it initializes the attributes, if it returns 0.
+        if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        let mut size = 0;
+        // SAFETY: the attributes are initialized, and destroyed once, after the last use.
+        let read = unsafe {
+            let read = libc::pthread_attr_getstacksize(attributes.as_ptr(), &raw mut size);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+            read
+        };
+        (read == 0).then_some(size)
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 /// What [`set_timer_slack`] sets, or 0 where there is no such thing.
 pub fn timer_slack() -> u32 {
     #[cfg(target_os = "linux")]

@@ -223,8 +223,9 @@ impl Builder {
 
     /// Called by a thread before it sleeps for lack of tasks.
     ///
-    /// It may spawn tasks and wake them, which is as from a thread of no runtime. It should not wait for
-    /// anything: this may be the thread that waits for events and timers. A panic in it is contained.
+    /// It may spawn tasks and wake them, which is as from a thread of no runtime. It cannot wait for them
+    /// (`block_on`, `join` and `block_in_place` panic), and should not block: this may be the thread that
+    /// runs them, and waits for events. A panic in it is contained.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -352,7 +353,8 @@ impl Builder {
 
     /// Calls `f` after each poll that took longer than the
     /// [threshold](Self::slow_poll_threshold), 1 ms if there is none. It is called by the thread
-    /// that polled, and holds it up; it may spawn tasks and wake them. A panic in it is contained.
+    /// that polled, and holds it up; what it may do is told at [`on_thread_park`](Self::on_thread_park). A
+    /// panic in it is contained.
     ///
     /// ```
     /// use std::sync::mpsc;

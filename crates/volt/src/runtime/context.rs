@@ -33,6 +33,9 @@ struct Context {
     frames: *const Frame,
     /// Futures are polled by this thread: it must not block.
     in_async: bool,
+    /// Nor may it be blocked in a task's join or in `block_in_place`: a hook was called in the middle of what
+    /// it does.
+    in_hook: bool,
     /// The number of the `EnterGuard` that made `runtime` the current one in this scope, or 0.
     guard: u64,
 }
@@ -45,6 +48,7 @@ impl Context {
             guest: ptr::null(),
             frames: ptr::null(),
             in_async: false,
+            in_hook: false,
             guard: 0,
         }
     }
@@ -129,6 +133,7 @@ pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
         context.worker = ptr::from_ref(worker).cast();
         context.guest = ptr::null();
         context.in_async = true;
+        context.in_hook = false;
     };
     scope(change, f)
 }
@@ -143,6 +148,7 @@ pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
         context.worker = ptr::null();
         context.guest = ptr::from_ref(guest).cast();
         context.in_async = true;
+        context.in_hook = false;
     };
     scope(change, f)
 }
@@ -181,6 +187,7 @@ pub(crate) fn outside_async<R>(f: impl FnOnce() -> R) -> R {
         context.worker = ptr::null();
         context.guest = ptr::null();
         context.in_async = false;
+        context.in_hook = false;
     };
     scope(change, f)
 }
@@ -195,6 +202,7 @@ pub(crate) fn as_canceller<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
         context.worker = ptr::null();
         context.guest = ptr::null();
         context.in_async = false;
+        context.in_hook = false;
     };
     scope(change, f)
 }
@@ -219,22 +227,34 @@ pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
         context.worker = ptr::null();
         context.guest = ptr::null();
         context.in_async = false;
+        context.in_hook = false;
     };
     scope(change, f)
 }
 
 /// Calls `f`, user code in the middle of what this thread does as a member of its runtime, as of no member:
 /// what becomes runnable in it goes through the injector, and whoever runs it is told; and nobody else
-/// becomes that member meanwhile.
+/// becomes that member meanwhile. So it cannot wait for tasks, of which it may be the only one to run them.
 ///
 /// (A member that parks has looked at its own queues for the last time; one whose poll is over has looked
 /// whether it was handed over.)
 pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
     let change = |context: &mut Context| {
+        context.in_hook |= context.in_async;
         context.worker = ptr::null();
         context.guest = ptr::null();
     };
     scope(change, f)
+}
+
+/// # Panics
+/// In a hook of a member.
+#[track_caller]
+pub(crate) fn assert_no_hook() {
+    assert!(
+        !get().in_hook,
+        "a hook of a runtime's builder cannot wait for tasks: its thread may be the one that runs them"
+    );
 }
 
 /// True while the thread polls futures.
@@ -324,9 +344,15 @@ pub(crate) fn set_stack_size(bytes: Option<usize>) {
     STACK.with(|stack| stack.set(bytes));
 }
 
-/// What [`set_stack_size`] was told.
+/// The size of this thread's stack, if that is known. The system is asked once.
 pub(crate) fn stack_size() -> Option<usize> {
-    STACK.with(Cell::get)
+    STACK.with(|stack| {
+        #[cfg(not(volt_loom))]
+        if stack.get().is_none() {
+            stack.set(volt_sync::internal::primitive::stack_size());
+        }
+        stack.get()
+    })
 }
 
 /// As [`current_worker`], but a thread in `block_on` becomes a member first.

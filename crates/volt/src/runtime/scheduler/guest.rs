@@ -49,9 +49,11 @@ use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
-/// How much of a thread's stack may be used where a blocking call begins to run tasks; on a thread that
-/// a runtime has started with a smaller stack, a quarter.
+/// How much of a thread's stack may be used where a blocking call begins to run tasks; of a smaller one,
+/// a quarter.
 const STACK_LIMIT: usize = 512 << 10;
+/// Of less use, nobody has to ask how large a stack is.
+const LEAST_STACK: usize = 16 << 10;
 
 /// A thread in `block_on`.
 pub(crate) struct Guest<'r> {
@@ -386,6 +388,7 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         // Perhaps by a waker that its completion calls, where it is the current task still.
         return help_until_done(handle);
     }
+    context::assert_no_hook();
     below::waiting_for(handle.id(), || help_until_done(handle))
 }
 
@@ -453,11 +456,13 @@ fn stack_is_used_up() -> bool {
 
 /// The same for calls that may use so many times as much.
 pub(super) fn stack_is_used_up_by(times: usize) -> bool {
-    let limit =
-        times * context::stack_size().map_or(STACK_LIMIT, |size| (size / 4).min(STACK_LIMIT));
     let here = 0_u8;
     // Not from this member: below it on the stack there may be others, in blocking calls.
-    context::stack_base().is_some_and(|base| base.abs_diff(ptr::from_ref(&here).addr()) > limit)
+    let Some(base) = context::stack_base() else { return false };
+    let used = base.abs_diff(ptr::from_ref(&here).addr());
+    let limit = || context::stack_size().map_or(STACK_LIMIT, |size| (size / 4).min(STACK_LIMIT));
+    // Every stack is larger than that.
+    used > LEAST_STACK / 4 && used > times * limit()
 }
 
 /// Waits for `future` without running anything else.
@@ -481,6 +486,7 @@ fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
 /// On the thread of a current-thread runtime.
 #[track_caller]
 pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
+    context::assert_no_hook();
     assert!(
         !context::runs_current_thread(),
         "`block_in_place` needs a multi-thread runtime: the thread of a current-thread runtime has \
