@@ -6,8 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use volt::runtime::{Builder, Runtime};
+use volt::task::yield_now;
+use volt::time::sleep;
 
 fn flavours() -> Vec<Runtime> {
     let multi = [1, 2, 8].map(|workers| {
@@ -147,6 +150,39 @@ fn a_join_on_a_thread_with_a_stack_of_its_own_is_not_bounded_by_the_builder() {
     let rt = Builder::new_current_thread().thread_stack_size(128 << 10).build().unwrap();
     let task = rt.spawn(async { with_much_below() });
     assert_eq!(rt.block_on(task).unwrap(), 7);
+}
+
+/// While another thread has the place of a current-thread runtime, a join waits for it; then it runs the task.
+#[test]
+fn a_join_takes_the_place_that_becomes_free() {
+    let rt = Arc::new(Builder::new_current_thread().build().unwrap());
+    for _ in 0..20 {
+        let (inside, is_inside) = std::sync::mpsc::channel();
+        let theirs = rt.clone();
+        let other = std::thread::spawn(move || {
+            theirs.block_on(async {
+                yield_now().await;
+                inside.send(()).unwrap();
+                sleep(Duration::from_millis(5)).await;
+            });
+        });
+        is_inside.recv().unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        let theirs = rt.clone();
+        let joins = std::thread::spawn(move || {
+            let joined = theirs.block_on(async {
+                volt::spawn(async {
+                    sleep(Duration::from_millis(10)).await;
+                    7
+                })
+                .join()
+            });
+            done.send(joined.unwrap()).unwrap();
+        });
+        assert_eq!(is_done.recv_timeout(Duration::from_secs(30)), Ok(7), "nobody runs the task");
+        other.join().unwrap();
+        joins.join().unwrap();
+    }
 }
 
 /// Nor has a thread more than it was started with.

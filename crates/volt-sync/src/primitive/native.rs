@@ -103,17 +103,17 @@ pub fn stack_size() -> Option<usize> {
     #[cfg(target_os = "linux")]
     {
         let mut attributes = std::mem::MaybeUninit::uninit();
-        // SAFETY: it initializes the attributes, if it returns 0.
-        if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+        // SAFETY: it names the calling thread.
+        let this = unsafe { libc::pthread_self() };
+        // SAFETY: the thread lives, and the attributes are written if this returns 0.
+        if unsafe { libc::pthread_getattr_np(this, attributes.as_mut_ptr()) } != 0 {
             return None;
         }
         let mut size = 0;
-        // SAFETY: the attributes are initialized, and destroyed once, after the last use.
-        let read = unsafe {
-            let read = libc::pthread_attr_getstacksize(attributes.as_ptr(), &raw mut size);
-            libc::pthread_attr_destroy(attributes.as_mut_ptr());
-            read
-        };
+        // SAFETY: the attributes are initialized, and not destroyed yet.
+        let read = unsafe { libc::pthread_attr_getstacksize(attributes.as_ptr(), &raw mut size) };
+        // SAFETY: initialized, destroyed once, and not used any more.
+        unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
         (read == 0).then_some(size)
     }
     #[cfg(not(target_os = "linux"))]

@@ -365,6 +365,12 @@ pub(crate) fn current_member<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
     current_worker(f)
 }
 
+/// The `block_on` that this thread is in, if it may become a guest for it, or is one.
+pub(crate) fn current_guest<R>(f: impl FnOnce(Option<&Guest<'_>>) -> R) -> R {
+    // SAFETY: valid by the invariant, while `f` runs in that scope.
+    f(unsafe { get().guest.as_ref() })
+}
+
 /// Calls `f` with the current runtime's scheduler.
 #[inline]
 pub(crate) fn try_with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {

@@ -117,7 +117,7 @@ impl<'r> Guest<'r> {
                     }
                 },
                 None => {
-                    if let Some(output) = self.wait_without_place(&mut poll) {
+                    if let Some(output) = self.wait_without_place(self.park, &mut poll) {
                         return output;
                     }
                 }
@@ -132,24 +132,28 @@ impl<'r> Guest<'r> {
         if runs_all { Before::Round } else { Before::Task }
     }
 
-    /// No room: sleeps until the future was woken, or there may be room.
-    fn wait_without_place<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
-        struct Awake<'a, 'r>(&'a Guest<'r>);
-        impl Drop for Awake<'_, '_> {
+    /// No room: sleeps at `park` until the future was woken, which is polled then, or there is room.
+    fn wait_without_place<T>(
+        &self,
+        park: &Arc<Park>,
+        poll: &mut impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        struct Awake<'a>(&'a Shared, &'a Arc<Park>);
+        impl Drop for Awake<'_> {
             fn drop(&mut self) {
-                self.0.shared.waiting.remove(self.0.park);
+                self.0.waiting.remove(self.1);
             }
         }
         let _awake;
         if self.shared.is_current_thread() && !self.left.get() {
-            _awake = Awake(self);
-            self.shared.waiting.add(self.park);
+            _awake = Awake(self.shared, park);
+            self.shared.waiting.add(park);
             // The place may have become free before we were on the list.
             if self.attach().is_some() {
                 return None;
             }
         }
-        cancel::wait(self.park, poll)
+        cancel::wait(park, poll)
     }
 
     /// Leaves the members.
@@ -398,9 +402,31 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
             return join_outside(&runtime, handle);
         }
     }
-    let target = handle.target();
     let mut handle = pin!(handle);
-    let helped = context::current_member(|worker| {
+    loop {
+        if let Some(output) = help_with(handle.as_mut()).or_else(|| wait_beside(handle.as_mut())) {
+            return output;
+        }
+    }
+}
+
+/// Waits until the task has completed, on a thread that is no member; or until it has become one, since the place
+/// of a current-thread runtime was free.
+fn wait_beside<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinError>> {
+    context::current_guest(|guest| match guest {
+        None => Some(context::outside_async(|| wait_only(handle))),
+        Some(guest) => context::with_place(|park, waker| {
+            let mut poll = || poll_once(handle.as_mut(), waker);
+            poll().or_else(|| guest.wait_without_place(park, &mut poll))
+        }),
+    })
+}
+
+/// Runs tasks until that one has completed, on a member. None if this thread is none, or no longer.
+#[track_caller]
+fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinError>> {
+    let target = handle.target();
+    context::current_member(|worker| {
         let worker = worker?;
         let waker = Park::waker(worker.park);
         if let Some(output) = poll_once(handle.as_mut(), &waker) {
@@ -442,11 +468,7 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
             output => output,
         }
-    });
-    match helped {
-        Some(output) => output,
-        None => context::outside_async(|| wait_only(handle)),
-    }
+    })
 }
 
 /// True if tasks that are run on top of this call could need more stack than there is.
