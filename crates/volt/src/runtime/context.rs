@@ -19,6 +19,16 @@ use super::scheduler::shared::Shared;
 use super::scheduler::worker::Worker;
 use crate::time;
 
+/// Where the current thread may be blocked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    Anywhere,
+    /// It polls futures, and must not block, but for `join` and in `block_in_place`.
+    ByHelping,
+    /// Nor there: a hook was called in the middle of what it does.
+    Nowhere,
+}
+
 /// What the current thread is doing.
 #[derive(Clone, Copy)]
 struct Context {
@@ -31,11 +41,7 @@ struct Context {
     /// The runtimes whose futures are polled or dropped further down on the stack, whether or not the
     /// thread is still their member.
     frames: *const Frame,
-    /// Futures are polled by this thread: it must not block.
-    in_async: bool,
-    /// Nor may it be blocked in a task's join or in `block_in_place`: a hook was called in the middle of what
-    /// it does.
-    in_hook: bool,
+    waits: Waits,
     /// The number of the `EnterGuard` that made `runtime` the current one in this scope, or 0.
     guard: u64,
 }
@@ -47,8 +53,7 @@ impl Context {
             worker: ptr::null(),
             guest: ptr::null(),
             frames: ptr::null(),
-            in_async: false,
-            in_hook: false,
+            waits: Waits::Anywhere,
             guard: 0,
         }
     }
@@ -132,8 +137,7 @@ pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
         context.runtime = Arc::as_ptr(worker.shared);
         context.worker = ptr::from_ref(worker).cast();
         context.guest = ptr::null();
-        context.in_async = true;
-        context.in_hook = false;
+        context.waits = Waits::ByHelping;
     };
     scope(change, f)
 }
@@ -147,8 +151,7 @@ pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
         context.runtime = Arc::as_ptr(guest.shared);
         context.worker = ptr::null();
         context.guest = ptr::from_ref(guest).cast();
-        context.in_async = true;
-        context.in_hook = false;
+        context.waits = Waits::ByHelping;
     };
     scope(change, f)
 }
@@ -158,7 +161,7 @@ pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
 #[inline]
 #[track_caller]
 pub(crate) fn assert_may_block() {
-    if get().in_async {
+    if in_async() {
         cannot_block();
     }
 }
@@ -186,8 +189,7 @@ pub(crate) fn outside_async<R>(f: impl FnOnce() -> R) -> R {
     let change = |context: &mut Context| {
         context.worker = ptr::null();
         context.guest = ptr::null();
-        context.in_async = false;
-        context.in_hook = false;
+        context.waits = Waits::Anywhere;
     };
     scope(change, f)
 }
@@ -201,8 +203,7 @@ pub(crate) fn as_canceller<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
         context.runtime = Arc::as_ptr(runtime);
         context.worker = ptr::null();
         context.guest = ptr::null();
-        context.in_async = false;
-        context.in_hook = false;
+        context.waits = Waits::Anywhere;
     };
     scope(change, f)
 }
@@ -226,8 +227,7 @@ pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
         context.runtime = Arc::as_ptr(runtime);
         context.worker = ptr::null();
         context.guest = ptr::null();
-        context.in_async = false;
-        context.in_hook = false;
+        context.waits = Waits::Anywhere;
     };
     scope(change, f)
 }
@@ -240,7 +240,9 @@ pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
 /// whether it was handed over.)
 pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
     let change = |context: &mut Context| {
-        context.in_hook |= context.in_async;
+        if context.waits == Waits::ByHelping {
+            context.waits = Waits::Nowhere;
+        }
         context.worker = ptr::null();
         context.guest = ptr::null();
     };
@@ -252,14 +254,15 @@ pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
 #[track_caller]
 pub(crate) fn assert_no_hook() {
     assert!(
-        !get().in_hook,
+        get().waits != Waits::Nowhere,
         "a hook of a runtime's builder cannot wait for tasks: its thread may be the one that runs them"
     );
 }
 
 /// True while the thread polls futures.
+#[inline]
 pub(crate) fn in_async() -> bool {
-    get().in_async
+    get().waits != Waits::Anywhere
 }
 
 /// The member of `shared` that this thread is. A thread in `block_on` becomes one.
