@@ -185,6 +185,47 @@ fn a_join_takes_the_place_that_becomes_free() {
     }
 }
 
+/// But not with too little stack left to run tasks on: then another thread takes the place.
+#[test]
+fn a_join_deep_in_its_stack_leaves_the_place_to_others() {
+    #[inline(never)]
+    fn deeper<R>(levels: u32, f: &mut dyn FnMut() -> R) -> R {
+        let used = std::hint::black_box([0_u8; 16 << 10]);
+        let result = if levels == 0 { f() } else { deeper(levels - 1, f) };
+        std::hint::black_box(used);
+        result
+    }
+    let rt = Arc::new(Builder::new_current_thread().build().unwrap());
+    let (go_on, goes_on) = volt::sync::oneshot::channel::<()>();
+    let mut task = Some(rt.spawn(async move { goes_on.await.is_ok() }));
+    let (inside, is_inside) = std::sync::mpsc::channel();
+    let (end, ended) = volt::sync::oneshot::channel::<()>();
+    let theirs = rt.clone();
+    let other = std::thread::spawn(move || {
+        theirs.block_on(async {
+            yield_now().await;
+            inside.send(()).unwrap();
+            ended.await.unwrap();
+        });
+    });
+    is_inside.recv().unwrap();
+    let theirs = rt.clone();
+    let (done, is_done) = volt::sync::oneshot::channel();
+    let joins = move || {
+        let joined = theirs.block_on(async { deeper(40, &mut || task.take().unwrap().join()) });
+        done.send(joined.unwrap()).unwrap();
+    };
+    let joins = std::thread::Builder::new().stack_size(4 << 20).spawn(joins).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    end.send(()).unwrap();
+    other.join().unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    go_on.send(()).unwrap();
+    let joined = rt.block_on(async { volt::time::timeout(Duration::from_secs(30), is_done).await });
+    assert_eq!(joined, Ok(Ok(true)), "it ran into the end of its stack, or waits for nobody");
+    joins.join().unwrap();
+}
+
 /// Nor has a thread more than it was started with.
 #[test]
 fn joins_are_nested_as_far_as_the_stack_of_the_thread_allows() {

@@ -411,14 +411,14 @@ fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
 }
 
 /// Waits until the task has completed, on a thread that is no member; or until it has become one, since the place
-/// of a current-thread runtime was free.
+/// of a current-thread runtime was free. With too little stack to run tasks on, it leaves that to others.
 fn wait_beside<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinError>> {
     context::current_guest(|guest| match guest {
-        None => Some(context::outside_async(|| wait_only(handle))),
-        Some(guest) => context::with_place(|park, waker| {
+        Some(guest) if !stack_is_used_up() => context::with_place(|park, waker| {
             let mut poll = || poll_once(handle.as_mut(), waker);
             poll().or_else(|| guest.wait_without_place(park, &mut poll))
         }),
+        _ => Some(context::outside_async(|| wait_only(handle))),
     })
 }
 
