@@ -1,6 +1,8 @@
 //! Outside of a runtime: whatever needs one panics, and the message names the call that was made.
 #![cfg(unix)]
 
+#[path = "support/places.rs"]
+mod places;
 #[path = "support/net.rs"]
 mod support;
 
@@ -11,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use places::Places;
 use volt::io::unix::AsyncFd;
 use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt, Interest};
 use volt::net::unix::pipe::{self, OpenOptions, Receiver, Sender};
@@ -212,18 +215,7 @@ fn files_and_standard_streams() {
 #[test]
 #[allow(clippy::redundant_closure, reason = "the closure is what has a place")]
 fn the_place_is_the_callers() {
-    use volt::sync::internal::primitive::Mutex;
-
-    static PLACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let before = std::panic::take_hook();
-    let name = std::thread::current().name().map(str::to_owned);
-    std::panic::set_hook(Box::new(move |info| {
-        if std::thread::current().name() == name.as_deref() {
-            PLACES.lock().unwrap().extend(info.location().map(|place| place.file().to_owned()));
-        } else {
-            before(info);
-        }
-    }));
+    let places = Places::record();
     let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
     stream.set_nonblocking(true).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -238,8 +230,7 @@ fn the_place_is_the_callers() {
     demand("UnixStream::pair", || UnixStream::pair());
     demand("UnixDatagram::unbound", || UnixDatagram::unbound());
     demand("pipe::pipe", || pipe::pipe());
-    // A failure goes through the hook: the lock is not held then.
-    let places = std::mem::take(&mut *PLACES.lock().unwrap());
+    let places = places.take();
     assert_eq!(places.len(), 8);
     assert!(places.iter().all(|place| place == file!()), "{places:?}");
 }

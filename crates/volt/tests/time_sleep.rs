@@ -1,12 +1,14 @@
 //! Timers inside a runtime: sleep, timeout, reset, shutdown, on both flavours.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
+#[path = "support/places.rs"]
+mod places;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use volt::runtime::{Builder, Runtime};
@@ -14,6 +16,8 @@ use volt::time::{
     Duration, Instant, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until,
     timeout, timeout_at,
 };
+
+use places::Places;
 
 /// Counts the allocations of the current thread.
 struct Counting;
@@ -405,16 +409,7 @@ fn without_a_runtime_the_panic_says_what_is_missing() {
 #[test]
 #[allow(clippy::redundant_closure, reason = "the closure is what has a place")]
 fn without_a_runtime_the_place_is_the_callers() {
-    static PLACES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let before = std::panic::take_hook();
-    let name = std::thread::current().name().map(str::to_owned);
-    std::panic::set_hook(Box::new(move |info| {
-        if std::thread::current().name() == name.as_deref() {
-            PLACES.lock().unwrap().extend(info.location().map(|place| place.file().to_owned()));
-        } else {
-            before(info);
-        }
-    }));
+    let places = Places::record();
     let poll = |future: Pin<Box<dyn Future<Output = ()>>>| {
         let mut future = future;
         let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -449,8 +444,7 @@ fn without_a_runtime_the_place_is_the_callers() {
         }),
     ];
     let panics = calls.map(|call| catch_unwind(AssertUnwindSafe(call)).is_err());
-    // A failure goes through the hook: the lock is not held then.
-    let places = std::mem::take(&mut *PLACES.lock().unwrap());
+    let places = places.take();
     assert_eq!(panics, [true; 11]);
     assert_eq!(places, [file!(); 11]);
 }

@@ -62,6 +62,11 @@ pub fn now() -> std::time::Instant {
 /// Loom's threads do not wait for a time.
 pub fn set_timer_slack(_ns: u32) {}
 
+/// As in the real thing, where the system does not say it.
+pub fn stack_size() -> Option<usize> {
+    None
+}
+
 /// Loom's threads do not wait for a time.
 pub fn timer_slack() -> u32 {
     0

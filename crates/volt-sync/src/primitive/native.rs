@@ -278,7 +278,8 @@ impl Futex {
             left -= 1;
             FilterOp::Unpark
         };
-        // SAFETY: as in `wait_until`.
+        // SAFETY: no closure panics or calls into that crate. The word may be gone, and its address another
+        // lock's of that crate: what sleeps there has a token of no kind, or wakes up to look again.
         let result = unsafe {
             parking_lot_core::unpark_filter(self.key(), choose, |_| DEFAULT_UNPARK_TOKEN)
         };

@@ -79,13 +79,13 @@ impl Frame {
 std::thread_local! {
     static CONTEXT: Cell<Context> = const { Cell::new(Context::new()) };
     static GUARDS: Cell<u64> = const { Cell::new(0) };
-    static STACK: Cell<Option<usize>> = const { Cell::new(None) };
+    static STACK: Cell<usize> = const { Cell::new(0) };
 }
 #[cfg(volt_loom)]
 volt_sync::internal::primitive::thread_local! {
     static CONTEXT: Cell<Context> = Cell::new(Context::new());
     static GUARDS: Cell<u64> = Cell::new(0);
-    static STACK: Cell<Option<usize>> = Cell::new(None);
+    static STACK: Cell<usize> = Cell::new(0);
 }
 
 #[inline]
@@ -169,6 +169,7 @@ pub(crate) fn assert_may_block() {
 #[cold]
 #[track_caller]
 fn cannot_block() -> ! {
+    assert_no_hook();
     panic!(
         "`block_on` inside of a runtime: the thread would be blocked while it has tasks to run. \
          Use `.await` or `spawn_blocking`, or, on a multi-thread runtime, wrap the call in `block_in_place`"
@@ -255,7 +256,7 @@ pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
 pub(crate) fn assert_no_hook() {
     assert!(
         get().waits != Waits::Nowhere,
-        "a hook of a runtime's builder cannot wait for tasks: its thread may be the one that runs them"
+        "this hook cannot wait for tasks: its thread may be the one that runs them"
     );
 }
 
@@ -312,10 +313,7 @@ pub(crate) fn turns_driver() -> bool {
 
 /// True if this thread is the one that runs the tasks of a current-thread runtime.
 pub(crate) fn runs_current_thread() -> bool {
-    let context = get();
-    // SAFETY: valid by the invariant.
-    let guest = unsafe { context.guest.as_ref() };
-    guest.is_some_and(|guest| guest.shared.is_current_thread())
+    current_guest(|guest| guest.is_some_and(|guest| guest.shared.is_current_thread()))
 }
 
 /// True if a future of `shared` is polled or dropped further down on this thread's stack, even if the
@@ -344,15 +342,14 @@ pub(crate) fn stack_base() -> Option<usize> {
 
 /// This thread was started with a stack of so many bytes, if that was asked for.
 pub(crate) fn set_stack_size(bytes: Option<usize>) {
-    STACK.with(|stack| stack.set(bytes));
+    STACK.with(|stack| stack.set(bytes.unwrap_or(0)));
 }
 
-/// The size of this thread's stack, if that is known. The system is asked once.
-pub(crate) fn stack_size() -> Option<usize> {
+/// The size of this thread's stack, or the largest number if nobody says it. The system is asked once.
+pub(crate) fn stack_size() -> usize {
     STACK.with(|stack| {
-        #[cfg(not(volt_loom))]
-        if stack.get().is_none() {
-            stack.set(volt_sync::internal::primitive::stack_size());
+        if stack.get() == 0 {
+            stack.set(volt_sync::internal::primitive::stack_size().unwrap_or(usize::MAX));
         }
         stack.get()
     })

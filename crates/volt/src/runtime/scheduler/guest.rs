@@ -77,6 +77,7 @@ impl<'r> Guest<'r> {
             return None;
         }
         if let Some(worker) = self.worker.get() {
+            debug_assert!(context::is_member_of(self.shared), "it waits for this to become one");
             return Some(worker);
         }
         if !self.shared.is_current_thread() && stack_is_used_up() {
@@ -482,7 +483,7 @@ pub(super) fn stack_is_used_up_by(times: usize) -> bool {
     // Not from this member: below it on the stack there may be others, in blocking calls.
     let Some(base) = context::stack_base() else { return false };
     let used = base.abs_diff(ptr::from_ref(&here).addr());
-    let limit = || context::stack_size().map_or(STACK_LIMIT, |size| (size / 4).min(STACK_LIMIT));
+    let limit = || STACK_LIMIT.min(context::stack_size() / 4);
     // Every stack is larger than that.
     used > LEAST_STACK / 4 && used > times * limit()
 }

@@ -76,11 +76,18 @@ impl Park {
     /// Gives the thread a reason to be awake, and wakes it.
     #[inline]
     pub(crate) fn unpark(&self, reason: u32) {
+        let sleep = self.give(reason);
+        if sleep != 0 {
+            self.wake(sleep);
+        }
+    }
+
+    /// Gives the thread a reason. Where it sleeps (FUTEX or DRIVER), if it is the caller's to wake it.
+    #[inline]
+    fn give(&self, reason: u32) -> u32 {
         // ORD[SP1] release: everything before this call happens before the `take` that reports it.
         let previous = self.state.word().fetch_or(reason, Release);
-        if previous & REASONS == 0 && previous & (FUTEX | DRIVER) != 0 {
-            self.wake(previous);
-        }
+        if previous & REASONS == 0 { previous & (FUTEX | DRIVER) } else { 0 }
     }
 
     /// Gives the thread the reason CLAIMED. True if it sleeps in the driver, and the caller has to get it out
@@ -89,20 +96,16 @@ impl Park {
     /// A thread that has this reason may be gone, with this object, before the call returns: it may have
     /// been about to wake up by itself. So nothing of it is read after that; of the futex, the address is used.
     pub(crate) fn claim(&self) -> bool {
-        // ORD[SP1] release: everything before this call happens before the `take` that reports it.
-        let previous = self.state.word().fetch_or(CLAIMED, Release);
-        if previous & REASONS != 0 {
-            return false;
-        }
-        if previous & FUTEX != 0 {
+        let sleep = self.give(CLAIMED);
+        if sleep == FUTEX {
             self.state.wake(1);
         }
-        previous & DRIVER != 0
+        sleep == DRIVER
     }
 
     #[cold]
-    fn wake(&self, previous: u32) {
-        if previous & FUTEX != 0 {
+    fn wake(&self, sleep: u32) {
+        if sleep == FUTEX {
             self.state.wake(1);
             return;
         }
