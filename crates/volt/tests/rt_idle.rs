@@ -45,3 +45,25 @@ fn an_idle_runtime_makes_no_system_calls() {
     assert_eq!(before.0, 4);
     assert_eq!(switches("idle-test"), before);
 }
+
+/// What wakes the future of `block_on` in its thread's own turn of the driver does not end the next wait.
+#[test]
+fn a_tick_in_block_on_takes_one_turn_of_the_driver() {
+    const TICKS: u64 = 50;
+    for rt in [Builder::new_current_thread(), Builder::new_multi_thread()].iter_mut() {
+        let rt = rt.enable_all().build().unwrap();
+        let turns = rt.block_on(async {
+            let mut interval = volt::time::interval(Duration::from_millis(1));
+            // The driver comes to the thread that it wakes again and again.
+            for _ in 0..20 {
+                interval.tick().await;
+            }
+            let before = rt.metrics().driver_wakeups_count();
+            for _ in 0..TICKS {
+                interval.tick().await;
+            }
+            rt.metrics().driver_wakeups_count() - before
+        });
+        assert!(turns < TICKS * 3 / 2, "{turns} turns for {TICKS} ticks");
+    }
+}

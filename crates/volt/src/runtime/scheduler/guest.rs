@@ -52,6 +52,8 @@ const COOP_BUDGET: u32 = 128;
 /// How much of a thread's stack may be used where a blocking call begins to run tasks; of a smaller one,
 /// a quarter.
 const STACK_LIMIT: usize = 512 << 10;
+/// So many quick polls in a row of the future of `block_on` make its kind a quick one.
+const QUICK_ROOTS: u32 = 32;
 /// Of less use, nobody has to ask how large a stack is.
 const LEAST_STACK: usize = 16 << 10;
 
@@ -61,14 +63,16 @@ pub(crate) struct Guest<'r> {
     park: &'r Arc<Park>,
     /// It sets tasks of unknown kinds aside.
     choosy: bool,
+    /// The kind of its future (`quick.rs`).
+    kind: usize,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on.
     left: Cell<bool>,
 }
 
 impl<'r> Guest<'r> {
-    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
-        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
+    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool, kind: usize) -> Self {
+        Self { shared, park, choosy, kind, worker: OnceCell::new(), left: Cell::new(false) }
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -90,6 +94,7 @@ impl<'r> Guest<'r> {
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         worker.choosy.set(self.choosy && !self.shared.is_current_thread());
         context::set_worker(worker);
+        worker.root_kind.set(self.kind);
         // It may be in the first poll of its future.
         worker.begin_root();
         Some(worker)
@@ -273,11 +278,35 @@ impl Worker<'_> {
         true
     }
 
-    /// A poll of this thread's own future begins, which may be long.
-    fn begin_root(&self) {
+    /// A poll of this thread's own future begins. True if it may be long.
+    #[inline]
+    fn begin_root(&self) -> bool {
+        let kind = self.root_kind.get();
         // ORD relaxed: a hint.
-        self.slot.kind.store(quick::OF_NO_TASK, Relaxed);
-        self.rouse_watcher();
+        self.slot.kind.store(kind, Relaxed);
+        let may_be_long = !self.shared.quick.knows(kind);
+        if may_be_long {
+            self.rouse_watcher();
+        }
+        may_be_long
+    }
+
+    /// A poll of this thread's own future. Its kind is known to be quick after [`QUICK_ROOTS`] quick ones in a
+    /// row, and not after the first: there is one such future, and in its life it may do this and that.
+    #[inline]
+    fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        if !self.begin_root() || self.root_kind.get() == quick::OF_NO_TASK {
+            return poll();
+        }
+        let start = self.now_ns();
+        let output = poll();
+        let is_quick = self.now_ns().saturating_sub(start) < QUICK_NS;
+        self.quick_roots.set(if is_quick { self.quick_roots.get() + 1 } else { 0 });
+        if self.quick_roots.get() == QUICK_ROOTS {
+            self.quick_roots.set(0);
+            self.shared.quick.learn(self.root_kind.get());
+        }
+        output
     }
 
     fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>, queues: bool) -> Option<T> {
@@ -290,8 +319,7 @@ impl Worker<'_> {
                 self.end_search();
                 self.flush_yielded_quietly();
                 self.count_poll();
-                self.begin_root();
-                if let Some(output) = poll() {
+                if let Some(output) = self.poll_root(poll) {
                     return Some(output);
                 }
                 if let Step::Exit = self.step_after_root() {
@@ -359,7 +387,8 @@ fn block_on_as<F: Future>(
     place: &'static Location<'static>,
 ) -> F::Output {
     context::with_place(|park, waker| {
-        let guest = Guest::new(shared, park, choosy);
+        let poll_of_kind: fn(Pin<&mut F>, &Waker) -> Option<F::Output> = poll_once::<F>;
+        let guest = Guest::new(shared, park, choosy, poll_of_kind as usize);
         context::with_guest(&guest, || {
             let mut future = pin!(future);
             let mut poll = || match &shared.slow {
@@ -452,6 +481,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
         // for to begin with, and from wherever, as the workers may all be blocked.
         let choosy = worker.choosy.replace(false);
+        let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
         }
@@ -465,6 +495,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
             worker.slot.kind.store(kind, Relaxed);
         }
         worker.choosy.set(choosy);
+        worker.root_kind.set(root_kind);
         match output {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
             output => output,

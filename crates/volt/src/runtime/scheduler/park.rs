@@ -24,18 +24,20 @@
 //! | [SP1] | `Park::unpark`, `Park::claim` | `Park::take` | what the waker did before | `unpark_against_sleep` |
 //!
 //! Progress: the word is compared by the futex itself, so a reason that is set before the thread
-//! sleeps keeps it awake; one that is set later finds FUTEX or DRIVER and wakes it.
+//! sleeps keeps it awake; one that is set later finds FUTEX or DRIVER and wakes it. A thread that sets one
+//! itself, in its turn of the driver, has returned from the wait of that turn, and takes the reasons after it.
 //!
 //! Cost: unpark 1 RMW, and a system call only if the thread sleeps; `take` with nothing to take a
 //! load.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, Futex, Mutex};
 
+use super::worker::Worker;
 use crate::runtime::{context, driver};
 
 /// Woken by a claim of the parked bit: the thread is counted as a searcher.
@@ -109,11 +111,21 @@ impl Park {
             self.state.wake(1);
             return;
         }
+        if self.is_awake_in_driver() {
+            return;
+        }
         let driver = self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(driver) = *driver {
             // SAFETY: it is replaced, under the lock that we hold, before it is freed.
             unsafe { driver.as_ref() }.unpark();
         }
+    }
+
+    /// True if this is the caller's own, whose turn of the driver has what woke it: it takes its reasons when
+    /// the turn ends. To get it out of there would end its next wait before that begins.
+    fn is_awake_in_driver(&self) -> bool {
+        let is_ours = |worker: &Worker<'_>| worker.turns_driver() && ptr::eq(&**worker.park, self);
+        context::current_worker(|worker| worker.is_some_and(is_ours))
     }
 
     /// The reason to poll the thread's future, with where it comes from if the thread sleeps.

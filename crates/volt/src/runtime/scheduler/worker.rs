@@ -93,6 +93,10 @@ pub(crate) struct Worker<'r> {
     pub(super) roots: Cell<u32>,
     /// One of them was woken. (Without any, a late wake-up means nothing.)
     pub(super) root: Cell<bool>,
+    /// The kind of the one that it polls (`quick.rs`).
+    pub(super) root_kind: Cell<usize>,
+    /// So many of its polls in a row were quick; not counted once its kind is known to be.
+    pub(super) quick_roots: Cell<u32>,
     /// So many tasks of the ring are before it, and itself; or 0.
     pub(super) before_root: Cell<usize>,
     /// How often it was woken for one of them while another member waited in the driver.
@@ -137,6 +141,8 @@ impl<'r> Worker<'r> {
             random: Cell::new(seed | 1),
             roots: Cell::new(0),
             root: Cell::new(false),
+            root_kind: Cell::new(quick::OF_NO_TASK),
+            quick_roots: Cell::new(0),
             before_root: Cell::new(0),
             root_wakes: Cell::new(0),
             rings: Cell::new(0),

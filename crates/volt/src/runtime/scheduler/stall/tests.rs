@@ -283,23 +283,59 @@ fn who_blocks_does_not_hold_up_its_ring_while_a_choosy_guest_watches() {
     assert_ne!(shown, 0);
 }
 
-/// Nothing is known of the first poll of a future in `block_on`, which may be long.
-#[test]
-fn who_becomes_a_guest_wakes_a_drowsy_watcher() {
+/// A guest beside a worker that is parked, and watches.
+fn with_guest(test: impl FnOnce(&Arc<Shared>)) {
     let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
     let shared = Shared::new(Config::default(), 1, driver, handle);
     let park = shared.park_of(0);
     let worker = Worker::new(&shared, 0, &park);
     assert!(shared.idle.park(0, false, false).watcher);
-    // ORD relaxed: of this thread.
-    shared.drowsy.store(true, Relaxed);
-    guest::block_on(&shared, async {
-        let task = shared.spawn(async {});
-        assert!(!shared.idle.is_parked(0));
-        drop(task);
-    });
+    test(&shared);
     shared.begin_shutdown();
     context::with_worker(&worker, || worker.end());
+}
+
+/// Nothing is known of the first poll of a future in `block_on`, which may be long.
+#[test]
+fn who_becomes_a_guest_wakes_a_drowsy_watcher() {
+    with_guest(|shared| {
+        // ORD relaxed: of this thread.
+        shared.drowsy.store(true, Relaxed);
+        guest::block_on(shared, async {
+            let task = shared.spawn(async {});
+            assert!(!shared.idle.is_parked(0));
+            drop(task);
+        });
+    });
+}
+
+/// `main` may be a loop that ticks, or accepts.
+#[test]
+fn a_future_of_block_on_that_is_always_quick_lets_a_drowsy_watcher_sleep() {
+    with_guest(|shared| {
+        let drowsy_after_a_poll = async || {
+            // ORD relaxed: of this thread.
+            shared.drowsy.store(true, Relaxed);
+            crate::task::yield_now().await;
+            // ORD relaxed: of this thread.
+            shared.drowsy.load(Relaxed)
+        };
+        guest::block_on(shared, async {
+            let is_known = || {
+                context::current_member(|worker| {
+                    // ORD relaxed: of this thread.
+                    shared.quick.knows(worker.unwrap().slot.kind.load(Relaxed))
+                })
+            };
+            assert!(!is_known());
+            assert!(!drowsy_after_a_poll().await, "it is not known after one poll");
+            // The machine may be busy, so that some take long.
+            while !is_known() {
+                crate::task::yield_now().await;
+            }
+            assert!(drowsy_after_a_poll().await);
+        });
+    });
 }
 
 /// The one that looks at the driver just when the watcher goes to sleep for good leaves it to nobody.
