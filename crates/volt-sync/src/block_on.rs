@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::coop;
+use crate::linger::Linger;
 use crate::parker::Parker;
 
 struct Thread {
@@ -26,27 +27,29 @@ impl Wake for Thread {
     }
 }
 
-/// A thread's parker, and the waker that unparks it.
+/// A thread's parker, the waker that unparks it, and what is known of its sleeps.
 struct Parking {
     thread: Arc<Thread>,
     waker: Waker,
+    linger: Linger,
 }
 
 impl Parking {
     fn new() -> Self {
         let thread = Arc::new(Thread { parker: Parker::new() });
-        Self { waker: Waker::from(thread.clone()), thread }
+        Self { waker: Waker::from(thread.clone()), thread, linger: Linger::new() }
     }
 }
 
-/// Polls `future` on this thread until it is ready; the thread sleeps in between.
+/// Polls `future` on this thread until it is ready; the thread sleeps in between, or stays awake for some
+/// microseconds if its sleeps were short (`linger.rs`).
 ///
 /// Without a budget, also inside the poll of a task: nobody would give it another one, and a future
 /// that finds it used up would wake itself for ever.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let parking = Lease::take();
-    let Parking { thread, waker } = parking.get();
+    let Parking { thread, waker, linger } = parking.get();
     let mut cx = Context::from_waker(waker);
     coop::with_budget(None, || {
         loop {
@@ -54,7 +57,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 return output;
             }
             // A token left by an earlier call makes one superfluous poll, nothing else.
-            thread.parker.park();
+            linger.sleep(|| thread.parker.is_notified(), || thread.parker.park());
         }
     })
 }

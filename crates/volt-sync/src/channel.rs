@@ -6,6 +6,7 @@ pub(crate) mod bounded;
 pub(crate) mod error;
 pub(crate) mod handles;
 pub(crate) mod lock;
+mod only_turns;
 pub(crate) mod ring;
 pub(crate) mod unbounded;
 pub(crate) mod waiter;

@@ -75,6 +75,7 @@ mod first_panic;
 mod held;
 #[cfg(all(test, not(volt_loom)))]
 mod hostile_wakers;
+mod linger;
 mod linked_list;
 mod mutex;
 mod notify;

@@ -83,6 +83,12 @@ impl Parker {
         }
     }
 
+    /// True if there is a token.
+    pub fn is_notified(&self) -> bool {
+        // ORD relaxed: a look; whoever takes the token acquires.
+        self.state.word().load(Relaxed) == NOTIFIED
+    }
+
     /// Announces the sleep. False if a token was there: it is consumed.
     fn begin(&self) -> bool {
         // ORD relaxed: entering the sleep carries nothing; a token is read by the swap below.

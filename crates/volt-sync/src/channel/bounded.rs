@@ -52,6 +52,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use super::Nothing;
 use super::lock::SpinLock;
+use super::only_turns::OnlyTurns;
 use super::ring::Ring;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
 use crate::cache_padded::CachePadded;
@@ -80,6 +81,8 @@ struct Waiting {
     senders: AtomicBool,
     /// At so many opportunities, receivers give no turns.
     no_turns: AtomicU8,
+    /// Those that the only receiver gives.
+    only_turns: OnlyTurns,
     queues: SpinLock<Queues>,
 }
 
@@ -114,6 +117,7 @@ impl<T> Bounded<T> {
             receivers: AtomicBool::new(false),
             senders: AtomicBool::new(false),
             no_turns: AtomicU8::new(0),
+            only_turns: OnlyTurns::new(),
             queues: SpinLock::new(Queues::default()),
         };
         Self { ring: Ring::new(capacity), waiting: CachePadded::new(waiting) }

@@ -37,6 +37,7 @@ use std::task::{Context, Poll, Waker, ready};
 
 use super::Nothing;
 use super::lock::SpinLock;
+use super::only_turns::OnlyTurns;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
 use crate::cache_padded::CachePadded;
 use crate::coop;
@@ -210,8 +211,11 @@ struct Content<T> {
     waiting_for_close: Queue,
 }
 
-pub(crate) struct Unbounded<T> {
-    content: CachePadded<SpinLock<Content<T>>>,
+pub(crate) struct Unbounded<T>(CachePadded<Shared<T>>);
+
+struct Shared<T> {
+    content: SpinLock<Content<T>>,
+    only_turns: OnlyTurns,
 }
 
 // SAFETY: values, blocks and queues are accessed under the lock (invariant 1).
@@ -231,29 +235,28 @@ enum Obstacle {
 
 impl<T> Unbounded<T> {
     pub(crate) fn new() -> Self {
-        Self {
-            content: CachePadded::new(SpinLock::new(Content {
-                blocks: Blocks::new(),
-                closed: false,
-                receivers: Queue::new(),
-                receiver: None,
-                waiting_for_close: Queue::new(),
-            })),
-        }
+        let content = SpinLock::new(Content {
+            blocks: Blocks::new(),
+            closed: false,
+            receivers: Queue::new(),
+            receiver: None,
+            waiting_for_close: Queue::new(),
+        });
+        Self(CachePadded::new(Shared { content, only_turns: OnlyTurns::new() }))
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.content.with(|content| content.blocks.len())
+        self.0.content.with(|content| content.blocks.len())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.content.with(|content| content.closed)
+        self.0.content.with(|content| content.closed)
     }
 
     /// Sends; gives the value back if the channel is closed.
     #[inline]
     pub(crate) fn send(&self, value: T) -> Result<(), T> {
-        match self.content.with(|content| content.send(value)) {
+        match self.0.content.with(|content| content.send(value)) {
             Ok(None) => Ok(()),
             Ok(Some(waker)) => {
                 waker.wake();
@@ -267,7 +270,7 @@ impl<T> Unbounded<T> {
     #[inline(never)]
     fn send_with_block(&self, value: T) -> Result<(), T> {
         let fresh = Block::allocate();
-        let (sent, unused) = self.content.with(|content| {
+        let (sent, unused) = self.0.content.with(|content| {
             let unused = content.blocks.provide(fresh);
             (content.send(value), unused)
         });
@@ -282,7 +285,7 @@ impl<T> Unbounded<T> {
     /// Receives if there is a message.
     #[inline]
     pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
-        let (value, block) = self.content.with(|content| match content.blocks.pop() {
+        let (value, block) = self.0.content.with(|content| match content.blocks.pop() {
             Some(popped) => Ok(popped),
             None if content.closed => Err(Nothing::Closed),
             None => Err(Nothing::Empty),
@@ -307,7 +310,7 @@ impl<T> Unbounded<T> {
     ) -> Poll<Result<T, ()>> {
         ready!(coop::poll_proceed(cx));
         if waiter.polled("recv") == State::Waiting
-            && waiter.as_mut().still_waiting(&self.content, cx.waker())
+            && waiter.as_mut().still_waiting(&self.0.content, cx.waker())
         {
             return Poll::Pending;
         }
@@ -336,7 +339,7 @@ impl<T> Unbounded<T> {
         let place = if waiter.state() == State::Notified { Place::Late } else { Place::Back };
         let waker = waiter.as_mut().prepare(waker);
         let node = waiter.node();
-        let unused = self.content.with(|content| {
+        let unused = self.0.content.with(|content| {
             if content.has_news() {
                 return Some(waker);
             }
@@ -353,7 +356,7 @@ impl<T> Unbounded<T> {
             return;
         }
         let node = waiter.node();
-        let (removed, next) = self.content.with(|content| {
+        let (removed, next) = self.0.content.with(|content| {
             // SAFETY: alive; a WAITING receiver is in this queue.
             let removed = unsafe { content.receivers.remove(node) };
             // Finding C5: what it was notified of is for the next.
@@ -373,10 +376,12 @@ impl<T> Unbounded<T> {
         loop {
             match self.try_recv() {
                 Ok(value) => {
+                    self.0.only_turns.found();
                     coop::made_progress();
                     return Poll::Ready(Some(value));
                 }
                 Err(Nothing::Closed) => return Poll::Ready(None),
+                Err(_) if self.0.only_turns.give(cx) => return Poll::Pending,
                 Err(_) if self.register_only(cx.waker()) => return Poll::Pending,
                 Err(_) => {}
             }
@@ -387,7 +392,7 @@ impl<T> Unbounded<T> {
     #[inline(never)]
     fn register_only(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
-        let (sleeps, unused) = self.content.with(|content| {
+        let (sleeps, unused) = self.0.content.with(|content| {
             if content.has_news() {
                 return (false, Some(waker));
             }
@@ -422,7 +427,7 @@ impl<T> Unbounded<T> {
     pub(crate) fn close(&self) -> bool {
         let mut first = None;
         wake_in_rounds(|wakes| {
-            self.content.with(|content| {
+            self.0.content.with(|content| {
                 if !*first.get_or_insert(!std::mem::replace(&mut content.closed, true)) {
                     return false;
                 }
@@ -445,13 +450,13 @@ impl<T> Unbounded<T> {
     ) -> Poll<()> {
         ready!(coop::poll_proceed(cx));
         if waiter.polled("closed") == State::Waiting
-            && waiter.as_mut().still_waiting(&self.content, cx.waker())
+            && waiter.as_mut().still_waiting(&self.0.content, cx.waker())
         {
             return Poll::Pending;
         }
         let waker = waiter.as_mut().prepare(cx.waker());
         let node = waiter.as_mut().node();
-        let unused = self.content.with(|content| {
+        let unused = self.0.content.with(|content| {
             if content.closed {
                 return Some(waker);
             }
@@ -471,7 +476,7 @@ impl<T> Unbounded<T> {
     pub(crate) fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
         if waiter.state() == State::Waiting {
             let node = waiter.node();
-            let removed = self.content.with(|content| {
+            let removed = self.0.content.with(|content| {
                 // SAFETY: alive; a WAITING waiter of the close is in this queue.
                 unsafe { content.waiting_for_close.remove(node) }
             });
@@ -482,7 +487,7 @@ impl<T> Unbounded<T> {
     /// Drops all messages, when nobody can receive them any more.
     pub(crate) fn discard(&self) {
         let empty = Blocks::new();
-        drop(self.content.with(|content| std::mem::replace(&mut content.blocks, empty)));
+        drop(self.0.content.with(|content| std::mem::replace(&mut content.blocks, empty)));
     }
 }
 
@@ -550,7 +555,7 @@ impl<T> Drop for WaitClosed<'_, T> {
 
 impl<T> fmt::Debug for Unbounded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, closed) = self.content.with(|content| (content.blocks.len(), content.closed));
+        let (len, closed) = self.0.content.with(|content| (content.blocks.len(), content.closed));
         f.debug_struct("Unbounded").field("len", &len).field("closed", &closed).finish()
     }
 }

@@ -22,12 +22,16 @@ pub(super) const TIMED: u16 = 15;
 pub(super) const GONE: u16 = 1024;
 /// The turns of one wait take so long at most, as far as is known.
 pub(super) const DELAY_NS: u32 = 1_000_000;
+/// A turn where nothing else is to run does not take longer.
+pub(super) const BRIEF_NS: u32 = 500;
 /// Turns can be timed here: not in a model, which has no time, nor where the standard library has no clock.
 pub(crate) const CLOCK: bool =
     !cfg!(any(volt_loom, all(target_family = "wasm", target_os = "unknown")));
 
 #[derive(Debug)]
 pub(super) struct Pace {
+    /// A turn that takes longer is long.
+    limit_ns: u32,
     /// Turns until the next one that is timed.
     untimed: Cell<u16>,
     /// The wait whose turn is timed, and when that began.
@@ -39,8 +43,9 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(limit_ns: u32) -> Self {
         Self {
+            limit_ns,
             untimed: Cell::new(0),
             timed: Cell::new(None),
             last_ns: Cell::new([0; 3]),
@@ -48,9 +53,9 @@ impl Pace {
         }
     }
 
-    /// True if not even one turn fits into a wait.
+    /// True if turns are long.
     pub(super) fn is_long(&self) -> bool {
-        !self.has_time(1)
+        self.ns.get() > self.limit_ns
     }
 
     /// True if a wait that has `given` some turns has time for another.
@@ -87,16 +92,22 @@ impl Pace {
         let [newest, older, _] = self.last_ns.get();
         self.last_ns.set([ns, newest, older]);
         self.ns.set(ns.clamp(newest.min(older), newest.max(older)));
-        if ns > DELAY_NS {
+        if ns > self.limit_ns {
             // Was it the turn, or the system? The next one will tell.
             self.untimed.set(0);
         }
-        ns > DELAY_NS
+        ns > self.limit_ns
     }
 
     #[cfg(all(test, not(volt_loom)))]
     pub(super) fn timed(&self) -> Option<usize> {
         self.timed.get().map(|timed| timed.0)
+    }
+
+    /// The next turn is timed.
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn again(&self) {
+        self.untimed.set(0);
     }
 
     /// No turn is timed from now on.

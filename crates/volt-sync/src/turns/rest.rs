@@ -6,6 +6,8 @@ use std::cell::Cell;
 pub(super) const FEWEST: u16 = 8;
 /// And at most so many.
 pub(crate) const MOST: u16 = 1024;
+/// One that pays is worth so many in vain: a place in a queue and a wake-up take about as long.
+pub(super) const WORTH: u16 = 4;
 /// More turns each time.
 pub(super) const LONGER: u16 = 4;
 /// So many opportunities are let pass after that, the first time.
@@ -23,7 +25,7 @@ pub(super) struct Rest {
     length: Cell<u32>,
     /// Turns that may still be in vain.
     turns: Cell<u16>,
-    /// How many these are after one that paid.
+    /// How many these are at most.
     most: Cell<u16>,
 }
 
@@ -76,8 +78,11 @@ impl Rest {
     /// A turn was not in vain.
     pub(super) fn paid(&self) {
         let most = self.most.get();
-        self.turns.set(most);
-        self.pass.set(0);
+        if self.pass.get() > 0 {
+            // It was given before the rest began.
+            return;
+        }
+        self.turns.set(most.min(self.turns.get() + WORTH));
         let shortest = SHORTEST / u32::from(FEWEST) * u32::from(most);
         self.length.set((self.length.get() / 2).max(shortest));
     }
@@ -90,7 +95,9 @@ impl Rest {
     /// As if nothing had been learnt, but that a crowd may need so many turns.
     #[cfg(all(test, not(volt_loom)))]
     pub(super) fn know(&self, most: u16) {
+        self.pass.set(0);
         self.most.set(most);
+        self.turns.set(most);
         self.length.set(0);
         self.paid();
     }

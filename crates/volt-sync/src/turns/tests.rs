@@ -1,6 +1,6 @@
 use super::crowd::CROWD;
 use super::pace::{DELAY_NS, GONE, TIMED};
-use super::rest::{FEWEST, LONGER, LONGEST, MOST, SHORTEST, SLOWER};
+use super::rest::{FEWEST, LONGER, LONGEST, MOST, SHORTEST, SLOWER, WORTH};
 use super::round::Round;
 use super::{Lesson, PLACES, place};
 
@@ -22,19 +22,39 @@ fn turns_in_vain_become_rare() {
     assert_eq!(in_vain(&lesson, 5 * (u32::from(MOST) + LONGEST)), 5 * u32::from(MOST));
 }
 
+/// How many turns are given at so many opportunities, of which one in `one_in` pays.
+fn given(lesson: &Lesson, opportunities: u32, one_in: u32) -> u32 {
+    let mut given = 0;
+    for _ in 0..opportunities {
+        if lesson.give(0, 0) {
+            given += 1;
+            if given % one_in == 0 {
+                lesson.paid(0);
+            }
+        }
+    }
+    given
+}
+
 #[test]
 fn while_turns_pay_none_is_let_pass() {
+    assert_eq!(given(&Lesson::new(), 10_000, u32::from(WORTH)), 10_000);
+}
+
+/// With one that paid, they would all be given again.
+#[test]
+fn turns_that_pay_less_than_they_cost_become_rare() {
     let lesson = Lesson::new();
-    let mut most = u32::from(FEWEST);
-    while most < u32::from(MOST) {
-        assert_eq!(in_vain(&lesson, most), most);
-        lesson.paid(0);
-        most = (most * u32::from(LONGER)).min(u32::from(MOST));
-    }
-    for _ in 0..100 {
-        assert_eq!(in_vain(&lesson, most), most);
-        lesson.paid(0);
-    }
+    given(&lesson, 20_000, u32::from(8 * WORTH));
+    assert!(given(&lesson, 100_000, u32::from(8 * WORTH)) < 20_000);
+}
+
+#[test]
+fn what_was_given_before_a_rest_does_not_end_it() {
+    let lesson = Lesson::new();
+    assert_eq!(in_vain(&lesson, u32::from(FEWEST)), u32::from(FEWEST));
+    lesson.paid(0);
+    assert_eq!(in_vain(&lesson, SHORTEST), 0);
 }
 
 #[test]
@@ -43,6 +63,7 @@ fn a_turn_that_paid_undoes_one_doubling_of_the_rest_and_leaves_turns_one_in_eigh
     while lesson.rest.length() < LONGEST {
         in_vain(&lesson, 1);
     }
+    assert_eq!(in_vain(&lesson, LONGEST / SLOWER), 0);
     lesson.paid(0);
     let most = u32::from(MOST);
     assert_eq!(in_vain(&lesson, most + LONGEST / 2), most);
@@ -106,7 +127,7 @@ fn a_wait_has_the_turns_that_fit_into_the_delay() {
     let lesson = Lesson::new();
     let turns = |ns: u32| {
         take(&lesson, ns);
-        lesson.paid(1);
+        lesson.rest.know(FEWEST);
         (0..8).take_while(|given| lesson.give(1, *given)).count()
     };
     lesson.pace.never();

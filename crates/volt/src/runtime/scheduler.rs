@@ -10,7 +10,6 @@ pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;
 mod lifo;
-mod linger;
 mod living;
 mod maintain;
 mod pace;

@@ -63,6 +63,24 @@ const BUDGET: usize = if cfg!(volt_loom) { 1 } else { 128 };
 
 type Unpark = Box<dyn Fn() + Send + Sync>;
 
+/// What a wait has to know of the timers that are next.
+#[derive(Debug, Clone, Copy)]
+struct Soonest {
+    /// The earliest deadline, or a little less.
+    deadline: u64,
+    /// When to wake up for it.
+    wake_at: u64,
+}
+
+impl Soonest {
+    fn min(self, other: Self) -> Self {
+        Self {
+            deadline: self.deadline.min(other.deadline),
+            wake_at: self.wake_at.min(other.wake_at),
+        }
+    }
+}
+
 /// The timers of one runtime. Dropping it shuts them down.
 pub(crate) struct Timers {
     shards: Box<[NonNull<Shard>]>,
@@ -180,28 +198,29 @@ impl Timers {
     /// and the clock may advance by itself, and the caller, if the reactor had no event and there
     /// is still nothing to run, calls [`auto_advance`](Self::auto_advance).
     pub(crate) fn prepare_wait(&self) -> Option<Duration> {
-        let until = self.publish_sleep();
-        if until == NEVER {
-            return None;
-        }
+        let wake_at = self.publish_sleep()?;
         if self.shared.clock.is_paused() {
             return self.shared.clock.may_auto_advance().then_some(Duration::ZERO);
         }
-        Some(Duration::from_nanos(until.saturating_sub(self.shared.clock.now_ns())))
+        Some(Duration::from_nanos(wake_at.saturating_sub(self.shared.clock.now_ns())))
     }
 
-    fn publish_sleep(&self) -> u64 {
+    /// When to wake up, if there is a timer. What is published is the earliest deadline: one that comes later,
+    /// but before that time, is one of a crowd, too, and waits for its end.
+    fn publish_sleep(&self) -> Option<u64> {
         // ORD relaxed: the fence orders it.
         self.shared.sleeping_until.store(NEVER, Relaxed);
         // ORD[TW2] release: publishes the sleep to those who register a timer after we looked.
         // ORD[TW1] acquire: sees the timers of those who did not see the sleep.
         fence(Ordering::SeqCst);
-        let until = self.earliest();
+        let soonest = self.soonest();
         // Narrows the sleep, which was too wide: no need for a second fence. If a registrar has
         // meanwhile set AWAKE, its wake-up is on its way.
         // ORD relaxed: as above.
-        self.shared.sleeping_until.store(until, Relaxed);
-        until
+        self.shared
+            .sleeping_until
+            .store(soonest.map_or(NEVER, |soonest| soonest.deadline), Relaxed);
+        soonest.map(|soonest| soonest.wake_at)
     }
 
     /// Called after the wait.
@@ -230,9 +249,14 @@ impl Timers {
     /// The earliest deadline in nanoseconds of the clock ([`NEVER`] if there is none), or a little
     /// less; for the simulation.
     pub(crate) fn earliest(&self) -> u64 {
+        self.soonest().map_or(NEVER, |soonest| soonest.deadline)
+    }
+
+    fn soonest(&self) -> Option<Soonest> {
         // ORD relaxed: ordered by the caller's fence, if it needs any.
         let pending = |shard: &&Shard| shard.0.next.load(Relaxed) != NEVER;
-        self.shards().filter(pending).map(Shard::refresh).min().unwrap_or(NEVER)
+        let all = self.shards().filter(pending).map(Shard::refresh);
+        all.reduce(Soonest::min).filter(|soonest| soonest.deadline != NEVER)
     }
 
     /// Ends all pending timers: their tasks are woken, and polling such a `Sleep` panics. No timer
@@ -446,14 +470,16 @@ impl Shard {
         fired
     }
 
-    /// Makes `next` exact again if a removal made it too early, and returns it.
-    fn refresh(&self) -> u64 {
+    /// Makes `next` exact again if a removal made it too early.
+    fn refresh(&self) -> Soonest {
         self.0.locked.with(|locked| {
             if locked.stale {
                 self.0.set_next(locked);
             }
             // ORD relaxed: changed under this lock.
-            self.0.next.load(Relaxed)
+            let deadline = self.0.next.load(Relaxed);
+            let crowd = locked.wheel.end_of_crowd();
+            Soonest { deadline, wake_at: crowd.map_or(deadline, |end| end.max(deadline)) }
         })
     }
 

@@ -41,6 +41,9 @@ const LEVELS: usize = 9;
 /// A slot with more timers than this is not searched for its earliest deadline.
 const SEARCH: usize = 16;
 
+/// So many timers in 65 us, or more, are fired together.
+const CROWD: usize = 4;
+
 /// What [`Wheel::pop_due`] found.
 #[derive(Debug)]
 #[must_use]
@@ -186,6 +189,27 @@ impl Wheel {
             node = unsafe { list.next(current) };
         }
         if node.is_none() { earliest } else { start }
+    }
+
+    /// If the earliest timer is one of [`CROWD`] or more in a window of 65 us, the end of that: they may all be
+    /// fired then.
+    pub(super) fn end_of_crowd(&self) -> Option<u64> {
+        let place = self.first().filter(|_| self.cascading.is_empty())?;
+        let crowded = match place / SLOTS {
+            0 => self.busy_slots[0].count_ones() as usize >= CROWD,
+            1 => self.holds(place, CROWD),
+            _ => false,
+        };
+        crowded.then(|| self.start(place) | ((1 << shift(1)) - 1))
+    }
+
+    /// True if there are at least `count` timers in a slot.
+    fn holds(&self, place: usize, count: usize) -> bool {
+        let list = &self.slots[place];
+        let first = list.front();
+        // SAFETY: linked in `list`.
+        let nodes = std::iter::successors(first, |node| unsafe { list.next(*node) });
+        nodes.take(count).count() == count
     }
 
     /// Unlinks any timer, for shutdown.

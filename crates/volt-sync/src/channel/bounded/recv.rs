@@ -212,6 +212,7 @@ impl<T> Bounded<T> {
             // SAFETY: the only receiver (obligation).
             match unsafe { self.try_recv_only() } {
                 Ok(value) => {
+                    self.waiting.only_turns.found();
                     coop::made_progress_or_renew();
                     return Poll::Ready(Some(value));
                 }
@@ -245,6 +246,7 @@ impl<T> Bounded<T> {
             // SAFETY: the only receiver (obligation).
             match unsafe { self.ring.take_many(into, limit) } {
                 Ok(count) => {
+                    self.waiting.only_turns.found();
                     self.freed();
                     coop::made_progress();
                     return Poll::Ready(count);
@@ -264,7 +266,7 @@ impl<T> Bounded<T> {
     #[inline(never)]
     fn wait_only(&self, nothing: Nothing, attempt: u32, cx: &mut Context<'_>) -> bool {
         match nothing {
-            Nothing::Empty => self.register_only(cx.waker()),
+            Nothing::Empty => self.waiting.only_turns.give(cx) || self.register_only(cx.waker()),
             _ if settle(attempt) => false,
             _ => {
                 cx.waker().wake_by_ref();

@@ -144,6 +144,55 @@ fn whoever_gave_turns_reserves_or_gets_its_value_back() {
     });
 }
 
+#[test]
+fn the_only_receiver_gives_turns_then_registers() {
+    fn check(rx: &mut impl FnMut(&mut Context<'_>) -> Poll<Option<i32>>, send: &dyn Fn(i32)) {
+        let wakes = Wakes::new();
+        let mut recv = || rx(&mut Context::from_waker(&wakes.waker()));
+        for turn in 1..=usize::from(TURNS) {
+            assert!(recv().is_pending());
+            assert_eq!(wakes.count(), turn, "it comes back by itself");
+        }
+        assert!(recv().is_pending());
+        assert!(recv().is_pending(), "for another reason: it is registered");
+        assert_eq!(wakes.count(), usize::from(TURNS));
+        send(1);
+        assert_eq!(wakes.count(), usize::from(TURNS) + 1, "woken");
+        assert_eq!(recv(), Poll::Ready(Some(1)));
+        assert!(recv().is_pending());
+        assert_eq!(wakes.count(), usize::from(TURNS) + 2, "a turn again");
+        send(2);
+        assert_eq!(wakes.count(), usize::from(TURNS) + 2, "nobody sleeps");
+        assert_eq!(recv(), Poll::Ready(Some(2)));
+    }
+    in_a_task(|| {
+        let (tx, mut rx) = mpsc::channel(1);
+        check(&mut |cx| rx.poll_recv(cx), &|value| tx.try_send(value).unwrap());
+        let (tx, mut rx) = mpsc::unbounded_channel();
+        check(&mut |cx| rx.poll_recv(cx), &|value| tx.send(value).unwrap());
+    });
+}
+
+/// Otherwise its senders may be behind it.
+#[test]
+fn the_only_receiver_gives_turns_only_where_they_are_brief() {
+    in_a_task(|| {
+        // As on a thread that knows nothing, but may give turns.
+        turns::forget();
+        turns::time_turns();
+        let (_tx, mut rx) = mpsc::channel::<i32>(1);
+        let wakes = Wakes::new();
+        let mut given = 0;
+        for _ in 0..2_000 {
+            let before = wakes.count();
+            assert!(rx.poll_recv(&mut Context::from_waker(&wakes.waker())).is_pending());
+            given += wakes.count() - before;
+            std::thread::sleep(std::time::Duration::from_micros(1));
+        }
+        assert!(given < 200, "{given} turns of more than 50 us");
+    });
+}
+
 /// Whether a receiver that just came gives a turn.
 fn a_newcomer_gives_a_turn(channel: &Bounded<i32>) -> bool {
     let (mut waiter, wakes) = (pin!(Waiter::new(1)), Wakes::new());

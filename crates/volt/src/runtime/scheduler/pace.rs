@@ -200,6 +200,19 @@ impl Pace {
         self.fetched.set(0);
     }
 
+    /// The member, whose polls are not known to be short, has run out of tasks at the time `now`, before the end
+    /// of a tick: one that sleeps after each poll ends none. It has looked for tasks meanwhile, so its polls
+    /// took that long at most.
+    #[cold]
+    pub(super) fn ran_out(&self, now: u64) {
+        let own = (self.tick.get() - self.left.get()).saturating_sub(self.fetched.get());
+        let at_most = now.saturating_sub(self.start_ns.get()) as f32 / own as f32;
+        let before = self.poll_ns.get();
+        if own > 0 && self.start_ns.get() != 0 && (before == 0.0 || at_most < before) {
+            self.average(at_most);
+        }
+    }
+
     /// A tick is over at the time `now`; the next one begins, with `queued` tasks of a batch.
     pub(super) fn tick(&self, now: u64, queued: usize) -> Tick {
         let polls = self.tick.get().max(1);

@@ -198,10 +198,11 @@ impl Worker<'_> {
         let reasons = if roles.driver {
             self.wait_in_driver(limit)
         } else {
-            self.linger.sleep(self.park, limit)
+            self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
         let now = self.now_ns();
         self.pace.woke(now, roles.driver);
+        volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);

@@ -22,11 +22,11 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use volt_sync::internal::Linger;
 use volt_sync::internal::primitive::{Arc, fence};
 
 use super::crowd::ALONE_NS;
 use super::idle::Roles;
-use super::linger::Linger;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
@@ -402,7 +402,11 @@ impl<'r> Worker<'r> {
             return self.poll(task);
         } else if self.looks_instead_of_parking() {
             return Step::Continue;
-        } else if let Some(task) = self.search() {
+        }
+        if !self.pace.polls_are_short() {
+            self.pace.ran_out(self.now_ns());
+        }
+        if let Some(task) = self.search() {
             return self.poll(task);
         }
         if self.root_woken() || self.looks_before_leaving() {

@@ -110,6 +110,39 @@ fn a_full_slot_is_due_no_later_than_its_earliest_timer() {
     assert_eq!(pop_all(&mut wheel, 1 << 35).len(), 1000);
 }
 
+/// Four in one slot of the second level, or in four of the first.
+#[test]
+fn a_crowd_is_waited_for_until_its_window_is_over() {
+    for (deadlines, end) in [
+        ([70_000, 80_000, 90_000, 131_071], 131_071),
+        ([65_536 * 9, 65_536 * 9, 65_536 * 9, 65_536 * 9], 65_536 * 10 - 1),
+        ([1_024, 5_000, 9_000, 65_535], 65_535),
+    ] {
+        let mut wheel = Wheel::new(0);
+        let timers = deadlines.map(entry);
+        timers[..3].iter().for_each(|timer| link(&mut wheel, timer));
+        assert_eq!(wheel.end_of_crowd(), None);
+        link(&mut wheel, &timers[3]);
+        assert_eq!(wheel.end_of_crowd(), Some(end));
+        assert_eq!(wheel.next(), deadlines[0]);
+        let before = entry(500);
+        link(&mut wheel, &before);
+        assert_eq!(wheel.end_of_crowd(), (end == 65_535).then_some(end), "a lone one comes first");
+        assert_eq!(pop_all(&mut wheel, end).len(), 5);
+        assert_eq!(wheel.end_of_crowd(), None);
+    }
+}
+
+#[test]
+fn no_crowd_is_seen_from_afar() {
+    let mut wheel = Wheel::new(0);
+    let timers = [1 << 22; 8].map(entry);
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    assert_eq!(wheel.end_of_crowd(), None);
+    assert!(pop_all(&mut wheel, (1 << 22) - 1).is_empty());
+    assert_eq!(pop_all(&mut wheel, 1 << 22).len(), 8);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Insert(u64),
@@ -183,6 +216,10 @@ proptest! {
             let earliest = pending.iter().map(|timer| timer.deadline()).min();
             prop_assert!(wheel.next() <= earliest.unwrap_or(NEVER));
             prop_assert_eq!(wheel.next() == NEVER, pending.is_empty());
+            if let Some(end) = wheel.end_of_crowd() {
+                // Slots are by the deadlines that they had at first.
+                prop_assert!(wheel.next() <= end && end - (wheel.next() & !0xffff) <= 0xffff);
+            }
         }
         let mut left = 0;
         while wheel.pop_any().is_some() {

@@ -292,3 +292,23 @@ fn long_polls_give_the_lifo_slot_a_share_or_take_it() {
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Lifo), Some(0));
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Elsewhere), None);
 }
+
+/// It sleeps after each poll, so that no tick ends.
+#[test]
+fn a_member_that_sleeps_after_each_poll_knows_how_long_they_are() {
+    let pace = Pace::new(&Config::default());
+    pace.woke(1, false);
+    pace.ran_out(MS);
+    assert_eq!(pace.poll_ns(), 0.0, "it has polled nothing");
+    let poll = |ns| {
+        pace.woke(2 * MS, false);
+        pace.count();
+        pace.ran_out(2 * MS + ns);
+    };
+    poll(4_000);
+    assert!(!pace.polls_are_short());
+    poll(40_000);
+    assert_eq!(pace.poll_ns(), 4_000.0, "it may have looked for tasks for that long");
+    (0..8).for_each(|_| poll(400));
+    assert!(pace.polls_are_short());
+}

@@ -1,10 +1,10 @@
-//! How long a member stays awake before it sleeps on its futex (spin-then-park, adaptive).
+//! How long a thread stays awake before it sleeps on a futex (spin-then-park, adaptive).
 //!
 //! To sleep and to be woken costs two system calls, and on an idle processor some 20 us until the
-//! thread runs. So a member whose last sleeps were all short does not sleep at once: it gives its
-//! processor away and looks for a reason to wake up, again and again, for [`SHORT`] at most. It is
-//! counted as parked meanwhile, and whoever wakes it finds no thread that sleeps, so makes no system
-//! call. To the protocol (`park.rs`) this is a reason that came before the sleep.
+//! thread runs. So one whose last sleeps were all short does not sleep at once: it gives its
+//! processor away and looks for a reason to wake up, again and again, for [`SHORT`] at most. Whoever
+//! wakes it meanwhile finds no thread that sleeps, so makes no system call. To the protocol of the
+//! place to sleep ([`Parker`](crate::parker::Parker), and the runtime's own) this is a reason that came before the sleep.
 //!
 //! It yields instead of spinning, since the thread that it waits for may be on the same processor. A
 //! yield may give away a whole slice of time to a program that computes, which a wake-up would have
@@ -14,13 +14,12 @@
 //! needed; that number doubles each time. Who sleeps for long never lingers.
 //!
 //! Source: the competitive analysis of spinning before blocking (Karlin, Li, Manasse, Owicki, SOSP 1991).
+#![forbid(unsafe_code)]
 
 use std::cell::Cell;
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{now, spin};
-
-use super::park::Park;
+use crate::primitive::{now, spin};
 
 /// A sleep that is over sooner was not worth it: twice to three times what one costs.
 const SHORT: Duration = Duration::from_micros(60);
@@ -32,8 +31,9 @@ const MOST: u32 = 256;
 /// As an attempt of [`spin`]: yields.
 const YIELDS: u32 = u32::MAX;
 
-/// What one member knows of its sleeps.
-pub(super) struct Linger {
+/// What one thread knows of its sleeps.
+#[derive(Debug)]
+pub struct Linger {
     /// Short ones in a row.
     short: Cell<u32>,
     /// So many before it lingers.
@@ -41,29 +41,33 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    pub(super) fn new() -> Self {
+    /// Nothing is known yet.
+    pub const fn new() -> Self {
         Self { short: Cell::new(0), needed: Cell::new(FIRST) }
     }
 
-    /// Sleeps on the futex of `park`, as [`Park::sleep`], but perhaps not at once.
-    pub(super) fn sleep(&self, park: &Park, limit: Option<Duration>) -> u32 {
-        // The machine's clock: the runtime's may be paused.
+    /// Calls `sleep`, but perhaps not at once. It returns when there is a reason, for which `is_notified`
+    /// looks, and at once if that is so before.
+    pub fn sleep<R>(&self, is_notified: impl Fn() -> bool, sleep: impl FnOnce() -> R) -> R {
+        if cfg!(volt_loom) {
+            // Models have no time.
+            return sleep();
+        }
         let start = now();
-        // Models have no time.
-        while !cfg!(volt_loom) && self.lingers() {
+        while self.lingers() {
             spin(YIELDS);
-            let notified = park.is_notified();
+            let notified = is_notified();
             let waited = start.elapsed();
             if notified || waited >= SHORT {
                 self.lingered(waited);
             }
             if notified {
-                return park.take();
+                return sleep();
             }
         }
-        let reasons = park.sleep(limit);
+        let result = sleep();
         self.slept(start.elapsed());
-        reasons
+        result
     }
 
     fn lingers(&self) -> bool {
@@ -89,10 +93,9 @@ impl Linger {
 
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
-    use std::sync::Arc;
-
-    use super::super::park::ROOT;
     use super::*;
+    use crate::parker::Parker;
+    use crate::primitive::{Arc, thread};
 
     fn after_short_sleeps(count: u32) -> Linger {
         let linger = Linger::new();
@@ -139,23 +142,24 @@ mod tests {
 
     #[test]
     fn who_lingers_finds_each_reason_and_sleeps_if_there_is_none() {
-        let park = Arc::new(Park::new());
+        let parker = Arc::new(Parker::new());
         for round in 0..2_000 {
             let linger = after_short_sleeps(FIRST);
-            let waker = std::thread::Builder::new().spawn({
-                let park = park.clone();
+            let waker = thread::Builder::new().spawn({
+                let parker = parker.clone();
                 move || {
                     if round % 100 == 0 {
                         std::thread::sleep(SHORT * 2);
                     }
-                    park.unpark(ROOT);
+                    parker.unpark();
                 }
             });
-            assert_eq!(linger.sleep(&park, None), ROOT);
+            linger.sleep(|| parker.is_notified(), || parker.park());
             waker.unwrap().join().unwrap();
         }
         let linger = after_short_sleeps(FIRST);
-        assert_eq!(linger.sleep(&park, Some(Duration::from_millis(1))), 0);
+        let limit = Duration::from_millis(1);
+        assert!(!linger.sleep(|| parker.is_notified(), || parker.park_timeout(limit)));
         assert!(!linger.lingers(), "in vain");
     }
 }
