@@ -72,7 +72,8 @@ impl Driver {
             (Some(next), Some(limit)) => Some(next.min(limit)),
             (one, other) => one.or(other),
         };
-        if timeout.is_some() {
+        if next.is_some() {
+            // A limit may be exceeded a little.
             crate::time::slack::sharpen();
         }
         let turned = self.reactor.turn(&handle.reactor, timeout);
