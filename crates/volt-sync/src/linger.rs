@@ -20,6 +20,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::primitive::{now, spin};
+use crate::turns;
 
 /// A sleep that is over sooner was not worth it: twice to three times what one costs.
 const SHORT: Duration = Duration::from_micros(60);
@@ -55,8 +56,7 @@ impl Linger {
     /// Calls `sleep`, but perhaps not at once. It returns when there is a reason, for which `is_notified`
     /// looks, and at once if that is so before.
     pub fn sleep<R>(&self, is_notified: impl Fn() -> bool, sleep: impl FnOnce() -> R) -> R {
-        if cfg!(volt_loom) {
-            // Models have no time.
+        if !turns::CLOCK {
             return sleep();
         }
         let start = now();
