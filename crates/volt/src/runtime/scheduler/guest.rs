@@ -63,16 +63,14 @@ pub(crate) struct Guest<'r> {
     park: &'r Arc<Park>,
     /// It sets tasks of unknown kinds aside.
     choosy: bool,
-    /// The kind of its future (`quick.rs`).
-    kind: usize,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on.
     left: Cell<bool>,
 }
 
 impl<'r> Guest<'r> {
-    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool, kind: usize) -> Self {
-        Self { shared, park, choosy, kind, worker: OnceCell::new(), left: Cell::new(false) }
+    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
+        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -94,7 +92,6 @@ impl<'r> Guest<'r> {
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         worker.choosy.set(self.choosy && !self.shared.is_current_thread());
         context::set_worker(worker);
-        worker.root_kind.set(self.kind);
         // It may be in the first poll of its future.
         worker.begin_root();
         Some(worker)
@@ -106,22 +103,24 @@ impl<'r> Guest<'r> {
         worker.map(|worker| &worker.slot.metrics)
     }
 
-    /// Polls the future of this thread until it is ready, and runs tasks in between.
-    fn run<T>(&self, mut poll: impl FnMut() -> Option<T>) -> T {
+    /// Polls the future of this thread, which is of `kind` (`quick.rs`), until it is ready, and runs tasks in
+    /// between.
+    fn run<T>(&self, kind: usize, mut poll: impl FnMut() -> Option<T>) -> T {
         loop {
             match self.attach() {
-                Some(worker) => match worker.run_until(&mut poll, self.before_second_poll()) {
-                    Some(output) => return output,
-                    None => {
-                        // The runtime shuts down: only the future is left.
-                        context::forget_member();
-                        self.leave();
-                        // A wake-up may have been noticed, but not acted on.
-                        if let Some(output) = poll() {
-                            return output;
-                        }
+                Some(worker) => {
+                    worker.root_kind.set(kind);
+                    if let Some(output) = worker.run_until(&mut poll, self.before_second_poll()) {
+                        return output;
                     }
-                },
+                    // The runtime shuts down: only the future is left.
+                    context::forget_member();
+                    self.leave();
+                    // A wake-up may have been noticed, but not acted on.
+                    if let Some(output) = poll() {
+                        return output;
+                    }
+                }
                 None => {
                     if let Some(output) = self.wait_without_place(self.park, &mut poll) {
                         return output;
@@ -387,8 +386,7 @@ fn block_on_as<F: Future>(
     place: &'static Location<'static>,
 ) -> F::Output {
     context::with_place(|park, waker| {
-        let poll_of_kind: fn(Pin<&mut F>, &Waker) -> Option<F::Output> = poll_once::<F>;
-        let guest = Guest::new(shared, park, choosy, poll_of_kind as usize);
+        let guest = Guest::new(shared, park, choosy);
         context::with_guest(&guest, || {
             let mut future = pin!(future);
             let mut poll = || match &shared.slow {
@@ -402,7 +400,10 @@ fn block_on_as<F: Future>(
             };
             match poll() {
                 Some(output) => output,
-                None => guest.run(poll),
+                None => {
+                    let kind: fn(Pin<&mut F>, &Waker) -> Option<F::Output> = poll_once::<F>;
+                    guest.run(kind as usize, poll)
+                }
             }
         })
     })
