@@ -4,7 +4,8 @@
 //! thread runs. So one whose last sleeps were all short does not sleep at once: it gives its
 //! processor away and looks for a reason to wake up, again and again, for [`SHORT`] at most. Whoever
 //! wakes it meanwhile finds no thread that sleeps, so makes no system call. To the protocol of the
-//! place to sleep ([`Parker`](crate::parker::Parker), and the runtime's own) this is a reason that came before the sleep.
+//! place to sleep ([`Parker`](crate::parker::Parker), and the runtime's own) this is a reason that came
+//! before the sleep.
 //!
 //! It yields instead of spinning, since the thread that it waits for may be on the same processor. A
 //! yield may give away a whole slice of time to a program that computes, which a wake-up would have

@@ -13,8 +13,8 @@
 //! other side is slow, or elsewhere. So each thread learns: after some turns of which none paid, it lets
 //! opportunities pass, [`SLOWER`](rest::SLOWER) times as many each time. A crowd needs many turns before the first one
 //! pays, so it also gives [`LONGER`](rest::LONGER) times as many each time, up to [`MOST`](rest::MOST): in vain are one in eight
-//! at first, and fewer each time. A turn that paid is worth [`WORTH`](rest::WORTH) in vain, and undoes a doubling of the rest; how many
-//! turns a crowd may need stays known. What a thread has learnt of a lock is found by the lock's address,
+//! at first, and fewer each time. A turn that paid is worth [`WORTH`](rest::WORTH) in vain, and undoes a
+//! doubling of the rest; how many turns a crowd may need stays known. What a thread has learnt of a lock is found by the lock's address,
 //! so that a lock held for long does not speak for one held for nanoseconds. Locks and channels may share
 //! a place: then they share what is learnt, and nothing else.
 //!
@@ -31,8 +31,8 @@
 //! | `crowd` | if several tasks want the same                              |
 //!
 //! The only receiver of a channel gives turns for what other threads send (`channel/only_turns.rs`); what is
-//! learnt of these is kept apart, and a turn is long if it takes longer than one of a thread that has nothing else to
-//! do: behind its own senders, the receiver would keep them all waiting.
+//! learnt of these is kept apart, and a turn is long if it takes longer than one of a thread that has
+//! nothing else to do: behind its own senders, the receiver would keep them all waiting.
 //!
 //! Rejected:
 //! * All turns given again after one that paid: with 64 senders of one thread that has no LIFO slot, and 8

@@ -52,10 +52,10 @@ const COOP_BUDGET: u32 = 128;
 /// How much of a thread's stack may be used where a blocking call begins to run tasks; of a smaller one,
 /// a quarter.
 const STACK_LIMIT: usize = 512 << 10;
-/// So many quick polls in a row of the future of `block_on` make its kind a quick one.
-const QUICK_ROOTS: u32 = 32;
 /// Of less use, nobody has to ask how large a stack is.
 const LEAST_STACK: usize = 16 << 10;
+/// So many quick polls in a row of the future of `block_on` make its kind a quick one.
+const QUICK_ROOTS: u32 = 32;
 
 /// A thread in `block_on`.
 pub(crate) struct Guest<'r> {

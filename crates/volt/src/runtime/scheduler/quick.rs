@@ -38,7 +38,7 @@ impl Quick {
 
     #[inline]
     fn place(&self, key: usize) -> &AtomicUsize {
-        // Keys are addresses of tables of several words.
+        // Keys are addresses of tables of several words, or of functions.
         &self.0[(key >> 4 ^ key >> 12) % PLACES]
     }
 

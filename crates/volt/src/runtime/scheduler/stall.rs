@@ -17,8 +17,9 @@
 //! look finds all others parked, and all that they have polled since the last one is of a kind that
 //! is known to be quick (`quick.rs`). One look that finds somebody at work, and it looks again after
 //! [`FIRST_LOOK`]. And a member that is about to poll something of another kind wakes a drowsy
-//! watcher ([`Worker::rouse_watcher`]), once for each such period. (The future of a `block_on` is of a kind, too.) What is left: a kind that has been
-//! quick and does not return from a poll in such a period is seen at work after [`CALM_LOOK`], and to
+//! watcher ([`Worker::rouse_watcher`]), once for each such period. (The future of a
+//! `block_on` is of a kind, too.) What is left: a kind that has been quick and does not return from a
+//! poll in such a period is seen at work after [`CALM_LOOK`], and to
 //! stand still after a [`FIRST_LOOK`] more, so after about 33 ms; otherwise two looks take 8 ms at most.
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
 //! flag is a hint.)
