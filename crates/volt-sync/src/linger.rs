@@ -11,8 +11,9 @@
 //! yield may give away a whole slice of time to a program that computes, which a wake-up would have
 //! interrupted; after such a one it lingers only once [`MOST`] sleeps in a row were short.
 //!
-//! What it costs at most: [`SHORT`] of a processor's time, in vain, after as many short sleeps as are
-//! needed; that number doubles each time. Who sleeps for long never lingers.
+//! What it costs at most: in vain, [`SHORT`] of a processor's time after as many short sleeps as are
+//! needed, a number that doubles each time; and where reasons come in time, up to [`SHORT`] for each, if nobody
+//! else wants the processor. Who sleeps for long never lingers.
 //!
 //! Source: the competitive analysis of spinning before blocking (Karlin, Li, Manasse, Owicki, SOSP 1991).
 #![forbid(unsafe_code)]
@@ -27,7 +28,7 @@ use crate::turns;
 const SHORT: Duration = Duration::from_micros(60);
 /// A yield that took so long gave a slice of time to somebody who computes.
 const SLICE: Duration = Duration::from_micros(250);
-/// Short sleeps in a row before a member lingers, at first and at most.
+/// Short sleeps in a row before a thread lingers, at first and at most.
 const FIRST: u32 = 3;
 const MOST: u32 = 256;
 /// As an attempt of [`spin`]: yields.

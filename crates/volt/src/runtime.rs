@@ -240,7 +240,9 @@ impl Runtime {
     ///
     /// The thread works for the runtime meanwhile: what the future spawns runs on it, without a
     /// switch to another thread, and it takes other tasks while the future waits. A task that
-    /// computes for long on this thread holds the future up for as long.
+    /// computes for long on this thread holds the future up for as long. The other way round, if the
+    /// future's polls have all been short, and one computes or blocks for long, the workers notice within some
+    /// 30 ms, in which timers and sockets may wait; the next time, within some milliseconds.
     ///
     /// On a current-thread runtime all tasks run on the thread that is in `block_on`; a second
     /// thread in `block_on` runs only its own future until the first has finished.

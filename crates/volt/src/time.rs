@@ -9,7 +9,8 @@
 //! | [`pause`], [`advance`], [`resume`] | the clock in tests |
 //!
 //! Timers have a resolution of nanoseconds: they never fire early, and the thread that waits for
-//! the next one waits for exactly that.
+//! the next one waits for exactly that. If timers would wake it more than eight times in a
+//! millisecond, it takes several at once, of which the first is up to 125 us late.
 //!
 //! ```
 //! use volt::time::{Duration, Instant, interval, sleep, timeout};

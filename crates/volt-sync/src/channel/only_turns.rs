@@ -10,7 +10,7 @@
 //! |-----------|---------------------------------------------------------------------------|
 //! | 0         | it has found a message last                                               |
 //! | 1..=TURNS | it has found none, and given so many turns                                |
-//! | WAITS     | it has registered its waker; who polls it meanwhile has others to wait for |
+//! | WAITS     | it has given all turns, or has others to wait for, and registers its waker  |
 #![forbid(unsafe_code)]
 
 use std::ptr;
@@ -44,6 +44,7 @@ impl OnlyTurns {
         // ORD relaxed: as above.
         self.0.store(if gives { given + 1 } else { WAITS }, Relaxed);
         if gives {
+            // User code, which may panic: nothing is registered, and the turn counts.
             cx.waker().wake_by_ref();
         }
         gives

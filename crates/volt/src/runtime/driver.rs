@@ -77,9 +77,9 @@ impl Driver {
             crate::time::slack::sharpen();
         }
         let turned = self.reactor.turn(&handle.reactor, timeout);
-        handle.timers.end_wait();
-        let events = turned.expect("the reactor's descriptor is valid");
-        let fired = handle.timers.fire_due();
+        let events = *turned.as_ref().unwrap_or(&0);
+        let fired = handle.timers.end_wait(events > 0);
+        turned.expect("the reactor's descriptor is valid");
         if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
             handle.timers.auto_advance();
         }

@@ -53,6 +53,9 @@ use super::clock::Clock;
 use super::entry::{CHECK, Entry, FIRED, REGISTERED, SHUTDOWN};
 use super::lock::Lock;
 use super::wheel::{Due, NEVER, Wheel};
+use wakes::Wakes;
+
+mod wakes;
 
 /// Nobody waits in the reactor.
 const AWAKE: u64 = 0;
@@ -62,24 +65,6 @@ const COARSE_NS: u64 = 1 << 16;
 const BUDGET: usize = if cfg!(volt_loom) { 1 } else { 128 };
 
 type Unpark = Box<dyn Fn() + Send + Sync>;
-
-/// What a wait has to know of the timers that are next.
-#[derive(Debug, Clone, Copy)]
-struct Soonest {
-    /// The earliest deadline, or a little less.
-    deadline: u64,
-    /// When to wake up for it.
-    wake_at: u64,
-}
-
-impl Soonest {
-    fn min(self, other: Self) -> Self {
-        Self {
-            deadline: self.deadline.min(other.deadline),
-            wake_at: self.wake_at.min(other.wake_at),
-        }
-    }
-}
 
 /// The timers of one runtime. Dropping it shuts them down.
 pub(crate) struct Timers {
@@ -98,6 +83,7 @@ struct Shared {
     /// A recent reading of the clock.
     coarse: AtomicU64,
     unpark: OnceLock<Unpark>,
+    wakes: Wakes,
 }
 
 /// One wheel and its lock.
@@ -134,6 +120,7 @@ impl Timers {
             sleeping_until: AtomicU64::new(AWAKE),
             coarse: AtomicU64::new(now),
             unpark: OnceLock::new(),
+            wakes: Wakes::new(),
         });
         let shards = (0..shards.max(1)).map(|_| Shard::allocate(shared.clone(), now)).collect();
         Self { shards, shared }
@@ -213,21 +200,26 @@ impl Timers {
         // ORD[TW2] release: publishes the sleep to those who register a timer after we looked.
         // ORD[TW1] acquire: sees the timers of those who did not see the sleep.
         fence(Ordering::SeqCst);
-        let soonest = self.soonest();
+        let earliest = self.earliest();
         // Narrows the sleep, which was too wide: no need for a second fence. If a registrar has
         // meanwhile set AWAKE, its wake-up is on its way.
         // ORD relaxed: as above.
-        self.shared
-            .sleeping_until
-            .store(soonest.map_or(NEVER, |soonest| soonest.deadline), Relaxed);
-        soonest.map(|soonest| soonest.wake_at)
+        self.shared.sleeping_until.store(earliest, Relaxed);
+        (earliest != NEVER)
+            .then(|| self.shared.wakes.wake_at(earliest, |due| self.latest_until(due)))
     }
 
-    /// Called after the wait.
+    /// Called after the wait: fires what is due, and returns how many timers that were; `events`: there was
+    /// something else.
     #[inline]
-    pub(crate) fn end_wait(&self) {
+    pub(crate) fn end_wait(&self, events: bool) -> usize {
         // ORD relaxed: a registrar that still sees the sleep wakes us once too often.
         self.shared.sleeping_until.store(AWAKE, Relaxed);
+        let fired = self.fire_due();
+        if fired > 0 && !events {
+            self.shared.wakes.count();
+        }
+        fired
     }
 
     /// If the clock is paused and may advance by itself: moves it to the earliest deadline, fires
@@ -249,14 +241,18 @@ impl Timers {
     /// The earliest deadline in nanoseconds of the clock ([`NEVER`] if there is none), or a little
     /// less; for the simulation.
     pub(crate) fn earliest(&self) -> u64 {
-        self.soonest().map_or(NEVER, |soonest| soonest.deadline)
-    }
-
-    fn soonest(&self) -> Option<Soonest> {
         // ORD relaxed: ordered by the caller's fence, if it needs any.
         let pending = |shard: &&Shard| shard.0.next.load(Relaxed) != NEVER;
-        let all = self.shards().filter(pending).map(Shard::refresh);
-        all.reduce(Soonest::min).filter(|soonest| soonest.deadline != NEVER)
+        self.shards().filter(pending).map(Shard::refresh).min().unwrap_or(NEVER)
+    }
+
+    /// The latest deadline by the time `until`, which is a good guess if there are many.
+    #[cold]
+    fn latest_until(&self, until: u64) -> u64 {
+        // ORD relaxed: a hint.
+        let begun = |shard: &&Shard| shard.0.next.load(Relaxed) <= until;
+        let latest = |shard: &Shard| shard.0.locked.with(|locked| locked.wheel.latest_until(until));
+        self.shards().filter(begun).map(latest).max().unwrap_or(0)
     }
 
     /// Ends all pending timers: their tasks are woken, and polling such a `Sleep` panics. No timer
@@ -470,16 +466,14 @@ impl Shard {
         fired
     }
 
-    /// Makes `next` exact again if a removal made it too early.
-    fn refresh(&self) -> Soonest {
+    /// Makes `next` exact again if a removal made it too early, and returns it.
+    fn refresh(&self) -> u64 {
         self.0.locked.with(|locked| {
             if locked.stale {
                 self.0.set_next(locked);
             }
             // ORD relaxed: changed under this lock.
-            let deadline = self.0.next.load(Relaxed);
-            let crowd = locked.wheel.end_of_crowd();
-            Soonest { deadline, wake_at: crowd.map_or(deadline, |end| end.max(deadline)) }
+            self.0.next.load(Relaxed)
         })
     }
 

@@ -41,9 +41,6 @@ const LEVELS: usize = 9;
 /// A slot with more timers than this is not searched for its earliest deadline.
 const SEARCH: usize = 16;
 
-/// So many timers in 65 us, or more, are fired together.
-const CROWD: usize = 4;
-
 /// What [`Wheel::pop_due`] found.
 #[derive(Debug)]
 #[must_use]
@@ -191,25 +188,25 @@ impl Wheel {
         if node.is_none() { earliest } else { start }
     }
 
-    /// If the earliest timer is one of [`CROWD`] or more in a window of 65 us, the end of that: they may all be
-    /// fired then.
-    pub(super) fn end_of_crowd(&self) -> Option<u64> {
-        let place = self.first().filter(|_| self.cascading.is_empty())?;
-        let crowded = match place / SLOTS {
-            0 => self.busy_slots[0].count_ones() as usize >= CROWD,
-            1 => self.holds(place, CROWD),
-            _ => false,
-        };
-        crowded.then(|| self.start(place) | ((1 << shift(1)) - 1))
-    }
-
-    /// True if there are at least `count` timers in a slot.
-    fn holds(&self, place: usize, count: usize) -> bool {
-        let list = &self.slots[place];
-        let first = list.front();
-        // SAFETY: linked in `list`.
-        let nodes = std::iter::successors(first, |node| unsafe { list.next(*node) });
-        nodes.take(count).count() == count
+    /// The latest deadline by the time `until`, or 0; and `until` if a short search does not tell.
+    pub(super) fn latest_until(&self, until: u64) -> u64 {
+        let busy_levels = (0..LEVELS).filter(|level| self.busy_levels & 1 << level != 0);
+        let places = busy_levels.flat_map(|level| {
+            let busy = self.busy_slots[level];
+            let slots = (0..SLOTS).filter(move |slot| busy & 1 << slot != 0);
+            slots.map(move |slot| level * SLOTS + slot)
+        });
+        let lists =
+            places.take_while(|place| self.start(*place) <= until).map(|place| &self.slots[place]);
+        let mut timers = std::iter::once(&self.cascading).chain(lists).flat_map(|list| {
+            // SAFETY: linked in `list`.
+            std::iter::successors(list.front(), |node| unsafe { list.next(*node) })
+        });
+        // SAFETY: linked, so alive.
+        let deadlines =
+            timers.by_ref().take(SEARCH).map(|node| unsafe { node.as_ref() }.deadline());
+        let latest = deadlines.filter(|deadline| *deadline <= until).max().unwrap_or(0);
+        if timers.next().is_none() { latest } else { until }
     }
 
     /// Unlinks any timer, for shutdown.

@@ -291,7 +291,8 @@ impl Worker<'_> {
     }
 
     /// A poll of this thread's own future. Its kind is known to be quick after [`QUICK_ROOTS`] quick ones in a
-    /// row, and not after the first: there is one such future, and in its life it may do this and that.
+    /// row, and not after the first: there is one such future, and in its life it may do this and that. And one
+    /// that was caught in a slow poll is never known to be quick again.
     #[inline]
     fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
         if !self.begin_root() || self.root_kind.get() == quick::OF_NO_TASK {
@@ -303,7 +304,9 @@ impl Worker<'_> {
         self.quick_roots.set(if is_quick { self.quick_roots.get() + 1 } else { 0 });
         if self.quick_roots.get() == QUICK_ROOTS {
             self.quick_roots.set(0);
-            self.shared.quick.learn(self.root_kind.get());
+            if !self.shared.caught.knows(self.root_kind.get()) {
+                self.shared.quick.learn(self.root_kind.get());
+            }
         }
         output
     }

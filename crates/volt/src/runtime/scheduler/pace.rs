@@ -49,6 +49,10 @@ pub(super) const LOOK_NS: u64 = 250_000;
 const TURN_NS: f32 = 10_000.0;
 /// Polls of less are short: who has something to wait for may let the others have theirs first.
 const SHORT_NS: f32 = 2_000.0;
+/// A member that has run out after more than this has polled for long: a search takes less.
+const LONG_NS: f32 = 50_000.0;
+/// One whose polls are short reads the clock at so many of these times.
+const SHORT_RUNS: u32 = 8;
 const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
@@ -75,6 +79,8 @@ pub(super) struct Pace {
     /// Polls of this tick before the last look in it, if there was one.
     before_look: Cell<Option<u32>>,
     poll_ns: Cell<f32>,
+    /// How often the member has run out.
+    runs: Cell<u32>,
     /// Polls of this tick that were of a batch from the injector.
     fetched: Cell<u32>,
     /// Polls that a tick should have in which all are of a batch.
@@ -134,6 +140,7 @@ impl Pace {
             since_look: Cell::new(0),
             before_look: Cell::new(None),
             poll_ns: Cell::new(0.0),
+            runs: Cell::new(0),
             fetched: Cell::new(0),
             fetched_size: Cell::new(first),
             interval: Cell::new(interval),
@@ -200,15 +207,24 @@ impl Pace {
         self.fetched.set(0);
     }
 
-    /// The member, whose polls are not known to be short, has run out of tasks at the time `now`, before the end
-    /// of a tick: one that sleeps after each poll ends none. It has looked for tasks meanwhile, so its polls
-    /// took that long at most.
+    /// True if [`ran_out`](Self::ran_out) should be called when the member runs out of tasks: always, unless its
+    /// polls are known to be short.
+    #[inline]
+    pub(super) fn times_this_run(&self) -> bool {
+        self.runs.set(self.runs.get().wrapping_add(1));
+        !self.polls_are_short() || self.runs.get() % SHORT_RUNS == 0
+    }
+
+    /// The member has run out of tasks at the time `now`, before the end of a tick: one that sleeps after each
+    /// poll ends none. It has looked for tasks meanwhile, so its polls took that long at most; and nearly as
+    /// long, if that is more than looking takes.
     #[cold]
     pub(super) fn ran_out(&self, now: u64) {
         let own = (self.tick.get() - self.left.get()).saturating_sub(self.fetched.get());
         let at_most = now.saturating_sub(self.start_ns.get()) as f32 / own as f32;
         let before = self.poll_ns.get();
-        if own > 0 && self.start_ns.get() != 0 && (before == 0.0 || at_most < before) {
+        let tells = before == 0.0 || at_most < before || at_most >= LONG_NS;
+        if own > 0 && self.start_ns.get() != 0 && tells {
             self.average(at_most);
         }
     }

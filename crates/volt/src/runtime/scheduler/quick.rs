@@ -4,7 +4,8 @@
 //! long, or never yields, would hold that future up, which on a worker thread it would not. So such
 //! a guest runs only tasks of a kind (a type of future) that a worker has seen to return from a
 //! poll quickly, and sets the others aside for the workers (`injector.rs`). A kind that is caught in a slow
-//! poll is forgotten.
+//! poll is forgotten. The futures of `block_on` are of kinds, too, so that one that is always quick lets the
+//! watcher sleep (`guest.rs`); of these, one that was caught once is never known again.
 //!
 //! Rejected: timing every poll (two looks at the clock, more than many polls take): a known kind
 //! costs one load.
@@ -38,7 +39,7 @@ impl Quick {
 
     #[inline]
     fn place(&self, key: usize) -> &AtomicUsize {
-        // Keys are addresses of tables of several words, or of functions.
+        // Keys are addresses: of tables of several words, or of functions.
         &self.0[(key >> 4 ^ key >> 12) % PLACES]
     }
 

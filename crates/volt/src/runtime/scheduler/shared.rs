@@ -141,6 +141,8 @@ pub(crate) struct Shared {
     pub(super) quick: Quick,
     /// The kinds that need no timing: the same, and none if slow polls are reported.
     pub(super) untimed: Quick,
+    /// The kinds that were caught in a slow poll, for those that have to be quick for long to count as such.
+    pub(super) caught: Quick,
     pub(crate) slow: Option<Box<SlowPolls>>,
     pub(super) owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
@@ -209,6 +211,7 @@ impl Shared {
             idle: Idle::new(members),
             quick: Quick::new(),
             untimed: Quick::new(),
+            caught: Quick::new(),
             slow,
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),

@@ -216,6 +216,7 @@ impl Worker<'_> {
                 }
                 shared.quick.forget(kind);
                 shared.untimed.forget(kind);
+                shared.caught.learn(kind);
             }
             if waiting {
                 if let Some(task) = slot.lifo.take() {

@@ -403,7 +403,7 @@ impl<'r> Worker<'r> {
         } else if self.looks_instead_of_parking() {
             return Step::Continue;
         }
-        if !self.pace.polls_are_short() {
+        if self.pace.times_this_run() {
             self.pace.ran_out(self.now_ns());
         }
         if let Some(task) = self.search() {

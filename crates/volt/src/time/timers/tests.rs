@@ -236,7 +236,7 @@ fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
     let mut long = pin!(scope::enter(&timers, Some(0), || sleep(SECOND * 100)));
     let mut short = pin!(scope::enter(&timers, None, || sleep(SECOND * 10)));
     assert_eq!(timers.prepare_wait(), None);
-    timers.end_wait();
+    assert_eq!(timers.end_wait(false), 0);
     assert!(scope::enter(&timers, Some(0), || poll(long.as_mut(), &waker)).is_pending());
     assert!(scope::enter(&timers, None, || poll(short.as_mut(), &waker)).is_pending());
     let wait = timers.prepare_wait().expect("two timers");
@@ -246,32 +246,35 @@ fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
     assert!(wait <= SECOND * 100 && wait > SECOND * 99, "a cancelled timer wakes nobody: {wait:?}");
 }
 
-/// In each shard, those of the same 65 us.
+/// After more wake-ups than should be.
 #[test]
-fn prepare_wait_gives_the_time_to_the_end_of_a_crowd() {
-    const WINDOW: u64 = 1 << 16;
-    let clock = Clock::real();
-    // From afar nobody sees a crowd: the window is in the same slot of the third level as now.
-    while clock.now_ns() % (64 * WINDOW) > 56 * WINDOW {
-        std::thread::sleep(Duration::from_micros(10));
-    }
-    let timers = Timers::new(1, clock.clone());
-    let (_, waker) = Count::new();
-    let window = (clock.now_ns() / WINDOW + 4) * WINDOW;
-    let mut sleeps: Vec<_> = (0..4)
-        .map(|i| Box::pin(Sleep::until(Instant::from_ns(window + 1_000 * (5 - i)))))
-        .collect();
-    for (i, sleep) in sleeps.iter_mut().enumerate() {
-        assert!(scope::enter(&timers, None, || poll(sleep.as_mut(), &waker)).is_pending());
+fn prepare_wait_joins_timers_of_all_shards_but_waits_for_no_lone_one() {
+    const AFTER: u64 = 1_000_000_000;
+    for (second, joins) in [(Some(0), true), (Some(1), true), (None, false)] {
+        let clock = Clock::real();
+        let timers = Timers::new(2, clock.clone());
+        timers.shared.wakes.wake_at(NEVER - 1, |until| until);
+        timers.shared.wakes.count();
+        let (_, waker) = Count::new();
+        let start = clock.now_ns() + AFTER;
+        let mut sleeps = [0, 50_000, 500_000]
+            .map(|after| Box::pin(Sleep::until(Instant::from_ns(start + after))));
+        for (shard, sleep) in [Some(0), second, Some(1)].into_iter().zip(&mut sleeps) {
+            if let Some(shard) = shard {
+                assert!(
+                    scope::enter(&timers, Some(shard), || poll(sleep.as_mut(), &waker))
+                        .is_pending()
+                );
+            }
+        }
         let before = clock.now_ns();
         let wait = timers.prepare_wait().expect("there is a timer").as_nanos() as u64;
         let after = clock.now_ns();
-        let wake_at = if i < 3 { window + 1_000 * (5 - i as u64) } else { window + WINDOW - 1 };
-        assert!((before..=after).contains(&(wake_at - wait)), "timer {i}: {wait} ns");
-        // One that comes later in it wakes nobody.
-        let published = timers.shared.sleeping_until.load(Relaxed);
-        assert_eq!(published, window + 1_000 * (5 - i as u64));
-        timers.end_wait();
+        let wake_at = start + if joins { 50_000 } else { 0 };
+        assert!((before..=after).contains(&(wake_at - wait)), "{second:?}: {wait} ns");
+        // One that comes later than the first wakes nobody.
+        assert_eq!(timers.shared.sleeping_until.load(Relaxed), start);
+        assert_eq!(timers.end_wait(false), 0);
     }
 }
 
@@ -297,7 +300,7 @@ fn an_earlier_timer_wakes_the_waiter_once() {
     let _c = register(SECOND * 40);
     let _d = register(SECOND * 30);
     assert_eq!(unparked.load(Relaxed), 1, "one wake-up is enough");
-    timers.end_wait();
+    assert_eq!(timers.end_wait(false), 0);
     let _e = register(SECOND * 20);
     assert_eq!(unparked.load(Relaxed), 1);
     timers.prepare_wait();
@@ -317,7 +320,7 @@ fn a_paused_clock_advances_by_itself_from_deadline_to_deadline() {
             assert!(poll(timer.as_mut(), &waker).is_pending());
         }
         assert_eq!(timers.prepare_wait(), Some(Duration::ZERO));
-        timers.end_wait();
+        assert_eq!(timers.end_wait(false), 0);
         assert_eq!(timers.fire_due(), 0);
         for i in 1..=3 {
             assert_eq!(timers.auto_advance(), 1);

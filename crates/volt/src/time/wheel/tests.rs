@@ -110,37 +110,26 @@ fn a_full_slot_is_due_no_later_than_its_earliest_timer() {
     assert_eq!(pop_all(&mut wheel, 1 << 35).len(), 1000);
 }
 
-/// Four in one slot of the second level, or in four of the first.
 #[test]
-fn a_crowd_is_waited_for_until_its_window_is_over() {
-    for (deadlines, end) in [
-        ([70_000, 80_000, 90_000, 131_071], 131_071),
-        ([65_536 * 9, 65_536 * 9, 65_536 * 9, 65_536 * 9], 65_536 * 10 - 1),
-        ([1_024, 5_000, 9_000, 65_535], 65_535),
-    ] {
+fn the_latest_by_a_time_is_found_in_any_slot() {
+    for [first, second] in
+        [[70_000, 70_000], [1_000, 65_000], [500, 70_000], [65_535, 65_536], [5, 1 << 22]]
+    {
         let mut wheel = Wheel::new(0);
-        let timers = deadlines.map(entry);
-        timers[..3].iter().for_each(|timer| link(&mut wheel, timer));
-        assert_eq!(wheel.end_of_crowd(), None);
-        link(&mut wheel, &timers[3]);
-        assert_eq!(wheel.end_of_crowd(), Some(end));
-        assert_eq!(wheel.next(), deadlines[0]);
-        let before = entry(500);
-        link(&mut wheel, &before);
-        assert_eq!(wheel.end_of_crowd(), (end == 65_535).then_some(end), "a lone one comes first");
-        assert_eq!(pop_all(&mut wheel, end).len(), 5);
-        assert_eq!(wheel.end_of_crowd(), None);
+        let timers = [first, second].map(entry);
+        assert_eq!(wheel.latest_until(NEVER), 0);
+        link(&mut wheel, &timers[0]);
+        assert_eq!(wheel.latest_until(NEVER), first);
+        link(&mut wheel, &timers[1]);
+        assert_eq!(wheel.latest_until(NEVER), second);
+        assert_eq!(wheel.latest_until(second), second);
+        assert_eq!(wheel.latest_until(second - 1), if first < second { first } else { 0 });
+        assert_eq!(wheel.latest_until(first - 1), 0);
+        timers[1].set_deadline(1 << 30);
+        assert_eq!(wheel.latest_until(second), first, "it was moved to a later time");
+        assert_eq!(pop_all(&mut wheel, 1 << 30).len(), 2);
+        assert_eq!(wheel.latest_until(NEVER), 0);
     }
-}
-
-#[test]
-fn no_crowd_is_seen_from_afar() {
-    let mut wheel = Wheel::new(0);
-    let timers = [1 << 22; 8].map(entry);
-    timers.iter().for_each(|timer| link(&mut wheel, timer));
-    assert_eq!(wheel.end_of_crowd(), None);
-    assert!(pop_all(&mut wheel, (1 << 22) - 1).is_empty());
-    assert_eq!(pop_all(&mut wheel, 1 << 22).len(), 8);
 }
 
 #[derive(Debug, Clone)]
@@ -216,10 +205,12 @@ proptest! {
             let earliest = pending.iter().map(|timer| timer.deadline()).min();
             prop_assert!(wheel.next() <= earliest.unwrap_or(NEVER));
             prop_assert_eq!(wheel.next() == NEVER, pending.is_empty());
-            if let Some(end) = wheel.end_of_crowd() {
-                // Slots are by the deadlines that they had at first.
-                prop_assert!(wheel.next() <= end && end - (wheel.next() & !0xffff) <= 0xffff);
-            }
+            let until = now + (earliest.unwrap_or(0).saturating_sub(now)).saturating_mul(2);
+            let by_then = pending.iter().map(|timer| timer.deadline()).filter(|at| *at <= until);
+            let latest = by_then.max().unwrap_or(0);
+            let found = wheel.latest_until(until);
+            // Not all are looked at.
+            prop_assert!(found <= until && (pending.len() > SEARCH || found == latest));
         }
         let mut left = 0;
         while wheel.pop_any().is_some() {

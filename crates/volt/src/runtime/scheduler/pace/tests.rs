@@ -311,4 +311,13 @@ fn a_member_that_sleeps_after_each_poll_knows_how_long_they_are() {
     assert_eq!(pace.poll_ns(), 4_000.0, "it may have looked for tasks for that long");
     (0..8).for_each(|_| poll(400));
     assert!(pace.polls_are_short());
+    assert!(
+        (0..8).filter(|_| pace.times_this_run()).count() == 1,
+        "the clock is not read each time"
+    );
+    poll(160_000);
+    assert!(!pace.polls_are_short(), "no search takes that long");
+    (0..8).for_each(|_| poll(160_000));
+    assert!(pace.poll_ns() > 80_000.0);
+    assert!((0..8).all(|_| pace.times_this_run()));
 }

@@ -327,13 +327,44 @@ fn a_future_of_block_on_that_is_always_quick_lets_a_drowsy_watcher_sleep() {
                     shared.quick.knows(worker.unwrap().slot.kind.load(Relaxed))
                 })
             };
-            assert!(!is_known());
-            assert!(!drowsy_after_a_poll().await, "it is not known after one poll");
+            for polls in 1..32 {
+                assert!(!is_known(), "known in its poll {polls}");
+                assert!(!drowsy_after_a_poll().await, "roused before poll {}", polls + 1);
+            }
             // The machine may be busy, so that some take long.
             while !is_known() {
                 crate::task::yield_now().await;
             }
             assert!(drowsy_after_a_poll().await);
+        });
+    });
+}
+
+/// It may be so again: `main` may be a loop that computes for long from time to time.
+#[test]
+fn a_future_of_block_on_that_was_caught_in_a_slow_poll_is_never_quick_again() {
+    with_guest(|shared| {
+        guest::block_on(shared, async {
+            let kind = || {
+                context::current_member(|worker| {
+                    // ORD relaxed: of this thread.
+                    worker.unwrap().slot.kind.load(Relaxed)
+                })
+            };
+            while !shared.quick.knows(kind()) {
+                crate::task::yield_now().await;
+            }
+            // The worker's looks: the first remembers how many polls there were.
+            let park = shared.park_of(0);
+            let watcher = Worker::new(shared, 0, &park);
+            let mut watch = Watch::new(0);
+            let _ = watcher.look_after_others(&mut watch);
+            std::thread::sleep(2 * FIRST_LOOK);
+            let _ = watcher.look_after_others(&mut watch);
+            for _ in 0..100 {
+                assert!(!shared.quick.knows(kind()));
+                crate::task::yield_now().await;
+            }
         });
     });
 }
