@@ -25,6 +25,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 mod handle;
 pub(crate) mod metrics;
+pub(crate) mod outside;
 pub(crate) mod scheduler;
 mod slow_poll;
 
@@ -239,10 +240,16 @@ impl Runtime {
     /// Runs `future` on this thread until it is ready, and gives its output.
     ///
     /// The thread works for the runtime meanwhile: what the future spawns runs on it, without a
-    /// switch to another thread, and it takes other tasks while the future waits. A task that
-    /// computes for long on this thread holds the future up for as long. The other way round, if the
-    /// future's polls have all been short, and one computes or blocks for long, the workers notice within some
-    /// 30 ms, in which timers and sockets may wait; the next time, within some milliseconds.
+    /// switch to another thread, and it takes other tasks of kinds that have been quick so far while the
+    /// future waits for tasks, locks, or channels. A task that computes or blocks for long on this thread
+    /// holds the future up for as long. While the future waits for time, for a socket, a signal, or anything
+    /// else of the system, no task runs here, unless all workers are in long polls: the future is polled at
+    /// once. Nor does one if the builder was given [`on_thread_start`](Builder::on_thread_start), or a
+    /// [`thread_stack_size`](Builder::thread_stack_size) that is larger than this thread's.
+    ///
+    /// The other way round, if the future's polls have all been short, and one computes or blocks for long, the
+    /// workers notice within some 30 ms, in which timers and sockets may wait; the next time, within some
+    /// milliseconds.
     ///
     /// On a current-thread runtime all tasks run on the thread that is in `block_on`; a second
     /// thread in `block_on` runs only its own future until the first has finished.

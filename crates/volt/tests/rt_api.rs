@@ -1,6 +1,7 @@
 //! Builder, handles, guards, shutdown, metrics.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -594,4 +595,43 @@ fn no_wake_up_is_lost_under_load() {
         assert_eq!(sum, rounds * (rounds - 1) / 2);
         driver.join().unwrap();
     }
+}
+
+/// A thread in `block_on` has not called the hook, or has a smaller stack.
+#[test]
+fn tasks_run_only_on_threads_that_have_what_the_builder_promised() {
+    thread_local! {
+        static READY: Cell<bool> = const { Cell::new(false) };
+    }
+    let ready = || READY.with(Cell::get);
+    let multi = || {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(2);
+        builder
+    };
+    let start = || READY.with(|ready| ready.set(true));
+    let hooked = multi().on_thread_start(start).build().unwrap();
+    hooked.block_on(async {
+        for _ in 0..1000 {
+            assert!(volt::spawn(async move { ready() }).await.unwrap());
+        }
+    });
+    assert!(hooked.spawn(async move { ready() }).join().unwrap());
+    let large = multi().thread_stack_size(64 << 20).build().unwrap();
+    large.block_on(async {
+        let here = std::thread::current().id();
+        for _ in 0..1000 {
+            assert_ne!(volt::spawn(async { std::thread::current().id() }).await.unwrap(), here);
+        }
+    });
+    // Where nothing was promised, this is the thread that is there already.
+    let plain = multi().thread_stack_size(64 << 10).build().unwrap();
+    plain.block_on(async {
+        let here = std::thread::current().id();
+        let mut some = false;
+        for _ in 0..1000 {
+            some |= volt::spawn(async { std::thread::current().id() }).await.unwrap() == here;
+        }
+        assert!(some);
+    });
 }

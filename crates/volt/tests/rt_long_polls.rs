@@ -12,6 +12,7 @@ use volt::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use volt::runtime::{Builder, Handle, Runtime};
 
 const SOON: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
 
 fn multi(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
@@ -364,4 +365,83 @@ fn what_many_guests_leave_to_the_only_worker_reaches_it() {
     for _ in 0..40 {
         ended.recv_timeout(SOON).expect("the tasks go round");
     }
+}
+
+/// Quick 300 times, so that a thread in `block_on` may run such tasks; then one stays in its poll for 2 s.
+fn quick_until_now() -> impl FnMut(&Handle) -> volt::task::JoinHandle<()> {
+    async fn stay(time: Duration) {
+        volt::task::yield_now().await;
+        std::thread::sleep(time);
+    }
+    let mut count = 0;
+    move |handle| {
+        count += 1;
+        handle.spawn(stay(if count <= 300 { Duration::ZERO } else { 2 * SECOND }))
+    }
+}
+
+/// `main` accepts connections, or waits for a signal or for time: no task runs on its thread then.
+#[test]
+fn a_future_of_block_on_that_waits_for_time_or_io_is_not_held_up_by_tasks() {
+    for (workers, for_time) in [(1, true), (1, false), (2, true), (2, false), (8, true), (8, false)]
+    {
+        let rt = multi(workers);
+        let mut spawn = quick_until_now();
+        let took = rt.block_on(async {
+            let handle = Handle::current();
+            let listener = volt::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            // All of them are spawned by a future that waits for more of the same.
+            for _ in 0..300 {
+                if for_time {
+                    volt::time::sleep(Duration::from_micros(10)).await;
+                } else {
+                    drop(std::net::TcpStream::connect(address).unwrap());
+                    listener.accept().await.unwrap();
+                }
+                drop(spawn(&handle));
+            }
+            let long = spawn(&handle);
+            let start = Instant::now();
+            if for_time {
+                volt::time::sleep(Duration::from_millis(5)).await;
+            } else {
+                let client = std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(5));
+                    std::net::TcpStream::connect(address).unwrap()
+                });
+                listener.accept().await.unwrap();
+                client.join().unwrap();
+            }
+            let took = start.elapsed();
+            long.await.unwrap();
+            took
+        });
+        assert!(took < SECOND, "{workers} workers, time: {for_time}: {took:?}");
+    }
+}
+
+/// It waits for time; but nobody else is left who could run a task.
+#[test]
+fn a_thread_in_block_on_that_waits_for_time_helps_workers_that_all_stand_still() {
+    let rt = multi(2);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let quick = |ran: Arc<AtomicUsize>| async move {
+        ran.fetch_add(1, Ordering::Relaxed);
+    };
+    // So that its kind is known to be quick.
+    rt.block_on(async {
+        for _ in 0..300 {
+            volt::spawn(quick(ran.clone())).await.unwrap();
+        }
+    });
+    let hogs = [(); 2].map(|()| rt.spawn(async { std::thread::sleep(2 * SECOND) }));
+    rt.block_on(async {
+        volt::time::sleep(Duration::from_millis(100)).await;
+        assert!(hogs.iter().all(|hog| !hog.is_finished()));
+        drop(rt.spawn(quick(ran.clone())));
+        volt::time::sleep(SECOND).await;
+        assert_eq!(ran.load(Ordering::Relaxed), 301);
+        assert!(hogs.iter().all(|hog| !hog.is_finished()), "the machine is too slow");
+    });
 }

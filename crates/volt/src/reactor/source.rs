@@ -53,6 +53,7 @@ use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard, UnsafeCell};
 use volt_sync::internal::{Link, LinkedList, Pointers, WakeList};
 
 use crate::io::{Interest, Ready};
+use crate::runtime::outside;
 
 const READY: u64 = 0x3f;
 const FRESH: u64 = 1 << 6;
@@ -353,6 +354,7 @@ impl Source {
         if let Some(event) = self.look(mask) {
             return Poll::Ready(event);
         }
+        outside::waits();
         let waker = cx.waker().clone();
         let mut waiters = self.lock();
         let outcome = match self.look(mask) {
@@ -513,6 +515,7 @@ impl Future for Readiness<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event> {
         // SAFETY: nothing is moved out of the future.
         let this = unsafe { self.get_unchecked_mut() };
+        outside::waits();
         if this.waiting && !this.take_fired(cx) {
             return Poll::Pending;
         }

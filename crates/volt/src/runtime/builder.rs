@@ -163,6 +163,8 @@ impl Builder {
 
     /// Sets the size of the threads' stacks, in bytes; the platform's default if not called.
     ///
+    /// A thread in `block_on` whose own stack is smaller runs no tasks, unless it is the runtime's only thread.
+    ///
     /// ```
     /// let runtime =
     ///     volt::runtime::Builder::new_current_thread().thread_stack_size(16 << 20).build()?;
@@ -177,6 +179,8 @@ impl Builder {
     }
 
     /// Called by each thread of the runtime when it starts.
+    ///
+    /// It is not called by threads in `block_on`, which then run no tasks, unless the runtime has no other threads.
     ///
     /// A panic in it is contained: the thread goes on.
     ///

@@ -11,6 +11,7 @@ use volt_sync::coop;
 use super::clock::nanos;
 use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
 use super::{Instant, scope};
+use crate::runtime::outside;
 
 /// Waits until `duration` has passed since this call.
 ///
@@ -230,9 +231,13 @@ impl Sleep {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let entry = &self.entry;
-        match entry.state() {
+        let state = entry.state();
+        if state == FIRED && !entry.moved.get() {
+            return Poll::Ready(());
+        }
+        outside::waits();
+        match state {
             NEW => self.register(caller, cx),
-            FIRED if !entry.moved.get() => Poll::Ready(()),
             // SAFETY: `self` is the owner and registered the entry, since REGISTERED.
             REGISTERED if unsafe { entry.will_wake(cx.waker()) } => Poll::Pending,
             state => self.poll_slow(state, caller, cx),

@@ -384,10 +384,10 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         process::Command: Debug, From<std::process::Command>, Send, Sync, Unpin;
         runtime::Builder: Debug, Send, Sync, Unpin;
         runtime::EnterGuard<'a>: Debug, Unpin;
-        runtime::Handle: Clone, Debug, Send, Sync, Unpin;
-        runtime::Runtime: Debug, Send, Sync, Unpin;
+        runtime::Handle: Clone, Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
+        runtime::Runtime: Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
         runtime::RuntimeFlavor: Debug, Eq, PartialEq, Send, Sync, Unpin;
-        runtime::RuntimeMetrics: Clone, Debug, Send, Sync, Unpin;
+        runtime::RuntimeMetrics: Clone, Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
         runtime::TryCurrentError: Debug, Display, Error, Send, Sync, Unpin;
         signal::unix::Signal: Debug, Send, Sync, Unpin;
         signal::unix::SignalKind: Clone, Copy, Debug, Eq, From<i32>, From<signal::unix::SignalKind>, Hash, PartialEq, Send, Sync, Unpin;

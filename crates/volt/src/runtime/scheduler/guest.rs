@@ -15,8 +15,14 @@
 //! the runtime. Other threads in `block_on` poll their own future only, and take the place when it
 //! becomes free.
 //!
-//! Hazards, which are in the documentation of the calls: while the guest runs a task, its own
-//! future waits; a task that blocks in `join` may find itself below a helped task on the stack,
+//! While the guest runs a task, its own future waits, and no other thread can poll that. So a guest is *shy*, and
+//! leaves all tasks to others, while its future waits for something outside of the runtime (`outside.rs`): a
+//! `main` that accepts connections, or waits for a signal, is not held up by a task that blocks. It is a member all
+//! the same: it waits in the driver, or watches; and if no worker goes on, it runs what is quick. Posts of work do
+//! not wake it, as it would only wake somebody else.
+//!
+//! Hazards, which are in the documentation of the calls: a task that blocks holds up a guest's future that waits
+//! for tasks only; a task that blocks in `join` may find itself below a helped task on the stack,
 //! and cannot go on before that one returns.
 //!
 //! | Edge  | Release side           | Acquire side                        | Carries | Model |
@@ -45,6 +51,7 @@ use super::shared::Shared;
 use super::worker::{Step, Worker};
 use crate::runtime::context;
 use crate::runtime::metrics::SlotMetrics;
+use crate::runtime::outside;
 use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
@@ -90,11 +97,22 @@ impl<'r> Guest<'r> {
         // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
-        worker.choosy.set(self.choosy && !self.shared.is_current_thread());
+        if !self.shared.is_current_thread() {
+            worker.choosy.set(self.choosy);
+            worker.unfit.set(self.is_unfit());
+            worker.shy.set(worker.unfit.get());
+        }
         context::set_worker(worker);
         // It may be in the first poll of its future.
         worker.begin_root();
         Some(worker)
+    }
+
+    /// True if tasks would miss something on this thread that the builder has promised them.
+    fn is_unfit(&self) -> bool {
+        let config = &self.shared.config;
+        config.on_thread_start.is_some()
+            || config.thread_stack_size.is_some_and(|size| context::stack_size() < size)
     }
 
     /// What it counts, if it is a member.
@@ -110,6 +128,7 @@ impl<'r> Guest<'r> {
             match self.attach() {
                 Some(worker) => {
                     worker.root_kind.set(kind);
+                    worker.become_shy();
                     if let Some(output) = worker.run_until(&mut poll, self.before_second_poll()) {
                         return output;
                     }
@@ -321,19 +340,41 @@ impl Worker<'_> {
                 self.end_search();
                 self.flush_yielded_quietly();
                 self.count_poll();
+                let _earlier = outside::waited();
                 if let Some(output) = self.poll_root(poll) {
                     return Some(output);
                 }
+                self.become_shy();
                 if let Step::Exit = self.step_after_root() {
                     return None;
                 }
                 continue;
+            }
+            if self.shy.get() && self.is_running() {
+                self.leave_to_others();
             }
             match self.step() {
                 Step::Continue => {}
                 Step::Wait => self.wait(),
                 Step::Exit => return None,
             }
+        }
+    }
+
+    /// After a poll of this thread's own future: is it one that no task may hold up?
+    #[inline]
+    fn become_shy(&self) {
+        let waits = outside::waited() && self.choosy.get();
+        self.shy.set(waits || self.unfit.get());
+    }
+
+    /// A shy guest has tasks: its future has spawned or woken them, or the driver.
+    pub(super) fn leave_to_others(&self) {
+        let any = self.give_up_tasks();
+        // Killed by `runtime::scheduler::worker::model::what_a_shy_guest_spawns_against_parking`.
+        #[cfg(not(volt_mutant = "left_quietly"))]
+        if any {
+            self.shared.notify();
         }
     }
 
@@ -485,6 +526,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
         // for to begin with, and from wherever, as the workers may all be blocked.
         let choosy = worker.choosy.replace(false);
+        let shy = worker.shy.replace(worker.unfit.get());
         let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
         if let Some(task) = target.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
@@ -499,6 +541,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
             worker.slot.kind.store(kind, Relaxed);
         }
         worker.choosy.set(choosy);
+        worker.shy.set(shy);
         worker.root_kind.set(root_kind);
         match output {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),

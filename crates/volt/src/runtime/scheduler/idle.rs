@@ -413,7 +413,7 @@ impl Idle {
     pub(crate) fn notify_taker(
         &self,
         members: impl FnOnce() -> usize,
-        takes: impl Fn(usize) -> bool,
+        takes: impl Fn(Summary, usize) -> bool,
     ) -> Option<usize> {
         let summary = self.load();
         if !summary.wants_searcher() {
@@ -421,7 +421,7 @@ impl Idle {
         }
         let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
         let members = members();
-        let takers = self.parked().filter(|&index| index < members && takes(index));
+        let takers = self.parked().filter(|&index| index < members && takes(summary, index));
         self.claim(Some(takers.min_by_key(duty)?))
     }
 

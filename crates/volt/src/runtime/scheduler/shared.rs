@@ -22,7 +22,7 @@ use volt_sync::internal::primitive::{
 };
 
 use super::crowd::Crowd;
-use super::idle::Idle;
+use super::idle::{Idle, Summary};
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
 use super::living::Tally;
@@ -71,6 +71,8 @@ pub(crate) struct Slot {
     pub(super) kind: AtomicUsize,
     /// It was choosy when it parked.
     pub(super) choosy: AtomicBool,
+    /// It was shy when it parked.
+    pub(super) shy: AtomicBool,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -87,6 +89,7 @@ impl Slot {
             polls: AtomicU64::new(0),
             kind: AtomicUsize::new(0),
             choosy: AtomicBool::new(false),
+            shy: AtomicBool::new(false),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
@@ -176,6 +179,9 @@ pub(crate) struct Shared {
 unsafe impl Send for Shared {}
 // SAFETY: shared access to the driver is by the one member that `idle` names.
 unsafe impl Sync for Shared {}
+
+// Panics of user code are contained: none leaves it half changed.
+impl std::panic::RefUnwindSafe for Shared {}
 
 impl Shared {
     /// The scheduler of a runtime with `workers` worker threads, which the caller starts.
@@ -359,7 +365,18 @@ impl Shared {
     /// Wakes a member if that is needed, after work was made visible.
     #[inline]
     pub(super) fn notify(&self) {
-        if let Some(index) = self.idle.notify() {
+        if self.idle.load().wants_searcher() {
+            self.notify_somebody();
+        }
+    }
+
+    /// A shy guest would do nothing but watch.
+    #[cold]
+    fn notify_somebody(&self) {
+        // ORD relaxed: a member writes it before it parks, which [ID3] orders.
+        let is_shy = |index: usize| self.slots[index].shy.load(Relaxed);
+        let takes = |summary: Summary, index| !summary.has_watcher() || !is_shy(index);
+        if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
             self.unpark(index);
         }
     }
@@ -370,7 +387,7 @@ impl Shared {
             return;
         }
         // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        let takes = |index: usize| !self.slots[index].choosy.load(Relaxed);
+        let takes = |_: Summary, index: usize| !self.slots[index].choosy.load(Relaxed);
         if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
             self.unpark(index);
         }

@@ -61,6 +61,8 @@ impl Worker<'_> {
         // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_join_that_parks`.
         #[cfg(not(volt_mutant = "choosy_late"))]
         self.slot.choosy.store(self.choosy.get(), Relaxed);
+        // ORD relaxed: as above.
+        self.slot.shy.store(self.shy.get(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         // ORD relaxed: too late.
         #[cfg(volt_mutant = "choosy_late")]
@@ -165,7 +167,12 @@ impl Worker<'_> {
     /// A parked member that has found work that nobody may have been told of does what its poster would have,
     /// and would rather be the one that is woken.
     fn notify_of_work(&self) {
-        if self.shared.has_work(self.choosy.get()) {
+        let has_work = self.shared.has_work(self.choosy.get());
+        if has_work && self.shy.get() {
+            // Killed by `runtime::scheduler::worker::model::a_push_beside_a_shy_guest`.
+            #[cfg(not(volt_mutant = "shy_and_quiet"))]
+            self.shared.notify();
+        } else if has_work {
             if let Some(index) = self.shared.idle.notify_preferring(self.index) {
                 self.shared.unpark(index);
             }
@@ -321,6 +328,11 @@ impl Worker<'_> {
         let look = self.look_after_others(&mut watch);
         let attended = watch.driver_was_turned(self.shared.driver_turns.get());
         self.watch.set(watch);
+        if self.shy.get() && !self.unfit.get() && self.no_worker_goes_on() {
+            self.shy.set(false);
+            // ORD relaxed: a hint; this member is parked, and looks at the queues below.
+            self.slot.shy.store(false, Relaxed);
+        }
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);

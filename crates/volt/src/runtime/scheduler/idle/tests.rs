@@ -113,7 +113,7 @@ fn what_is_set_aside_wakes_one_that_takes_it_even_in_the_driver() {
         assert!(idle.park(watcher, false, false).watcher);
         assert!(idle.park(in_driver, false, true).driver);
         let _ = [2, 4].map(|guest| idle.park(guest, false, false));
-        let notify = || idle.notify_taker(|| 5, |index| ![2, 3].contains(&index));
+        let notify = || idle.notify_taker(|| 5, |_, index| ![2, 3].contains(&index));
         for (index, why) in [
             (4, "who has no duty"),
             (watcher, "whose sleep ends sooner"),

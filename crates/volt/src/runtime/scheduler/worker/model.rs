@@ -11,6 +11,7 @@ use crate::runtime::be_worker;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::outside;
 use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::Worker;
@@ -459,6 +460,59 @@ fn what_a_guest_sets_aside_against_parking() {
                 }
             }),
         );
+        stop(&shared, threads);
+    });
+}
+
+/// The same, if that thread runs no tasks at all, and for one that it could.
+#[test]
+fn what_a_shy_guest_spawns_against_parking() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let mut task = None;
+        guest::block_on(
+            &shared,
+            poll_fn(|cx| match task.take() {
+                None => {
+                    outside::waits();
+                    task = Some(crate::spawn(async { 1 }));
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+                Some(task) => {
+                    assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
+                    Poll::Ready(())
+                }
+            }),
+        );
+        stop(&shared, threads);
+    });
+}
+
+/// Another thread spawns a task while a guest that runs none, and the worker, go to sleep.
+#[test]
+fn a_push_beside_a_shy_guest() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        let (sender, receiver) = volt_sync::oneshot::channel();
+        let theirs = shared.clone();
+        let other = thread::spawn(move || drop(theirs.spawn(async { sender.send(1).unwrap() })));
+        let mut receiver = std::pin::pin!(receiver);
+        let output = guest::block_on(
+            &shared,
+            poll_fn(|cx| {
+                outside::waits();
+                receiver.as_mut().poll(cx)
+            }),
+        );
+        assert_eq!(output.unwrap(), 1);
+        other.join().unwrap();
         stop(&shared, threads);
     });
 }
