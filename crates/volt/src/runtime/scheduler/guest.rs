@@ -33,6 +33,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
@@ -48,7 +49,7 @@ use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::registry;
 use super::shared::Shared;
-use super::worker::{Step, Worker};
+use super::worker::{Stage, Step, Worker};
 use crate::runtime::context;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::outside;
@@ -98,9 +99,10 @@ impl<'r> Guest<'r> {
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         if !self.shared.is_current_thread() {
-            worker.choosy.set(self.choosy);
-            worker.unfit.set(self.is_unfit());
-            worker.shy.set(worker.unfit.get());
+            let unfit = self.is_unfit();
+            worker.choosy.set(self.choosy || unfit);
+            worker.unfit.set(unfit);
+            worker.shy.set(unfit);
         }
         context::set_worker(worker);
         // It may be in the first poll of its future.
@@ -235,7 +237,7 @@ impl Worker<'_> {
         let queues = before != Before::Nothing;
         if queues {
             let round = before == Before::Round && self.root_woken();
-            let step = if round { self.run_round() } else { self.step_after_root() };
+            let step = if round { self.run_round() } else { self.after_root() };
             if matches!(step, Step::Exit) {
                 return None;
             }
@@ -309,6 +311,34 @@ impl Worker<'_> {
         may_be_long
     }
 
+    /// A poll of this thread's own future, and what comes after it; or its output.
+    #[inline]
+    fn root_turn<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> ControlFlow<T, Step> {
+        if self.choosy.get() {
+            return self.root_turn_beside_workers(poll);
+        }
+        match self.poll_root(poll) {
+            Some(output) => ControlFlow::Break(output),
+            None => ControlFlow::Continue(self.step_after_root()),
+        }
+    }
+
+    #[inline(never)]
+    fn root_turn_beside_workers<T>(
+        &self,
+        poll: &mut impl FnMut() -> Option<T>,
+    ) -> ControlFlow<T, Step> {
+        // By tasks, since the last poll.
+        let _ = outside::waited();
+        match self.poll_root(poll) {
+            Some(output) => ControlFlow::Break(output),
+            None => {
+                self.become_shy();
+                ControlFlow::Continue(self.after_root())
+            }
+        }
+    }
+
     /// A poll of this thread's own future. Its kind is known to be quick after [`QUICK_ROOTS`] quick ones in a
     /// row, and not after the first: there is one such future, and in its life it may do this and that. And one
     /// that was caught in a slow poll is never known to be quick again.
@@ -340,20 +370,15 @@ impl Worker<'_> {
                 self.end_search();
                 self.flush_yielded_quietly();
                 self.count_poll();
-                let _earlier = outside::waited();
-                if let Some(output) = self.poll_root(poll) {
-                    return Some(output);
-                }
-                self.become_shy();
-                if let Step::Exit = self.step_after_root() {
-                    return None;
+                match self.root_turn(poll) {
+                    ControlFlow::Break(output) => return Some(output),
+                    ControlFlow::Continue(Step::Exit) => return None,
+                    ControlFlow::Continue(_) => {}
                 }
                 continue;
             }
-            if self.shy.get() && self.is_running() {
-                self.leave_to_others();
-            }
-            match self.step() {
+            let step = if self.shy.get() { self.step_shy() } else { self.step() };
+            match step {
                 Step::Continue => {}
                 Step::Wait => self.wait(),
                 Step::Exit => return None,
@@ -361,15 +386,42 @@ impl Worker<'_> {
         }
     }
 
-    /// After a poll of this thread's own future: is it one that no task may hold up?
+    /// After a poll of this thread's own future: may no task hold that up?
     #[inline]
     fn become_shy(&self) {
-        let waits = outside::waited() && self.choosy.get();
-        self.shy.set(waits || self.unfit.get());
+        self.shy.set(self.choosy.get() && (outside::waited() || self.unfit.get()));
+    }
+
+    #[inline]
+    fn after_root(&self) -> Step {
+        if !self.shy.get() {
+            return self.step_after_root();
+        }
+        self.pace.count();
+        self.step_shy()
+    }
+
+    /// As [`step`](Self::step), but runs no task.
+    #[cold]
+    fn step_shy(&self) -> Step {
+        if self.stage.get() != Stage::Running {
+            return self.step_to_sleep();
+        }
+        if self.pace.is_over() {
+            self.maintain();
+        }
+        if self.shared.is_shut_down() {
+            return Step::Exit;
+        }
+        self.leave_to_others();
+        if !self.looks_instead_of_parking() && !self.root_woken() {
+            self.stage.set(Stage::Searched);
+        }
+        Step::Continue
     }
 
     /// A shy guest has tasks: its future has spawned or woken them, or the driver.
-    pub(super) fn leave_to_others(&self) {
+    fn leave_to_others(&self) {
         let any = self.give_up_tasks();
         // Killed by `runtime::scheduler::worker::model::what_a_shy_guest_spawns_against_parking`.
         #[cfg(not(volt_mutant = "left_quietly"))]
@@ -525,10 +577,11 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         let kind = worker.slot.kind.load(Relaxed);
         // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
         // for to begin with, and from wherever, as the workers may all be blocked.
-        let choosy = worker.choosy.replace(false);
+        let choosy = worker.choosy.replace(worker.unfit.get());
         let shy = worker.shy.replace(worker.unfit.get());
         let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
-        if let Some(task) = target.and_then(|target| worker.take_own(target)) {
+        let runs = target.filter(|_| !worker.unfit.get());
+        if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
             worker.run_now(task);
         }
         let mut poll = || poll_once(handle.as_mut(), &waker);

@@ -110,7 +110,7 @@ pub(crate) struct Worker<'r> {
     pub(super) is_last: Cell<bool>,
     /// A guest that sets tasks of unknown kinds aside (`quick.rs`).
     pub(super) choosy: Cell<bool>,
-    /// A guest that sets all tasks aside (`guest.rs`).
+    /// A guest that leaves all tasks to others (`guest.rs`).
     pub(super) shy: Cell<bool>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
@@ -199,10 +199,6 @@ impl<'r> Worker<'r> {
                 return Step::Exit;
             }
         }
-        if self.shy.get() {
-            self.leave_to_others();
-            return Step::Continue;
-        }
         self.next().map_or(Step::Continue, |task| self.poll(task))
     }
 
@@ -214,7 +210,7 @@ impl<'r> Worker<'r> {
         let kind = task.header().type_key();
         // ORD relaxed: a hint.
         self.slot.kind.store(kind, Relaxed);
-        if self.shy.get() || !self.shared.untimed.knows(kind) {
+        if !self.shared.untimed.knows(kind) {
             return self.poll_unknown(task, kind);
         }
         self.poll_now(task)
@@ -235,7 +231,7 @@ impl<'r> Worker<'r> {
     /// Polls a task that may take long, or sets it aside for somebody else.
     #[cold]
     fn poll_unknown(&self, task: Notified, kind: usize) -> Step {
-        if self.shy.get() || self.choosy.get() && !self.shared.quick.knows(kind) {
+        if self.choosy.get() && !self.shared.quick.knows(kind) {
             self.set_aside(task.into_raw());
             return Step::Continue;
         }
@@ -407,12 +403,6 @@ impl<'r> Worker<'r> {
     fn step_search(&self) -> Step {
         if self.shared.is_shut_down() {
             return Step::Exit;
-        }
-        if self.shy.get() {
-            if !self.looks_instead_of_parking() && !self.root_woken() {
-                self.stage.set(Stage::Searched);
-            }
-            return Step::Continue;
         }
         if let Some(task) = self.fetch() {
             return self.poll(task);
