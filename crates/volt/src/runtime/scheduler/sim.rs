@@ -5,9 +5,11 @@
 //! only the loop around their `step` is another one: it picks the next actor at random, and where a
 //! thread would sleep it looks whether somebody has given the worker a reason to wake up.
 //!
-//! What it sees: every order of the workers' steps (one poll; a search that found nothing; the
+//! What it sees: every order of the workers' steps (taking a task; one poll; a search that found nothing; the
 //! publishing that a worker parks; the last look at the queues) and of the actions of threads
-//! outside. Not: interleavings inside a step, and weak memory; loom's models do these.
+//! outside. Not: interleavings inside a step, and weak memory; loom's models do these. (To take a task and to poll
+//! it are two steps, as a thread may be stopped in between: otherwise a task that was stolen would always be polled
+//! before the one that stayed.)
 //!
 //! Timeouts of the watcher never pass here, since they could hide a lost wake-up. A clock moves
 //! only when all workers sleep and nothing is queued, and then to the next timer.
@@ -15,6 +17,8 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::ControlFlow;
+use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::Arc;
@@ -25,7 +29,7 @@ use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::handle::Handle;
-use crate::task::{JoinError, JoinHandle};
+use crate::task::{Header, JoinError, JoinHandle};
 use crate::time::Clock;
 
 type Outside = Box<dyn FnOnce(&Handle)>;
@@ -270,9 +274,13 @@ impl Sim {
             outside: self.outside,
             random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             trace: Vec::new(),
+            taken: vec![None; self.workers],
         };
         let result = world.run(max_steps, || join.is_finished());
         let trace = std::mem::take(&mut world.trace);
+        for (worker, task) in workers.iter().zip(world.taken) {
+            task.into_iter().for_each(|task| worker.push(task));
+        }
         shared.begin_shutdown();
         for worker in &workers {
             context::with_worker(worker, || worker.end());
@@ -305,6 +313,8 @@ struct World<'a, 'r> {
     outside: Vec<Outside>,
     random: u64,
     trace: Vec<u16>,
+    /// What each worker polls next.
+    taken: Vec<Option<NonNull<Header>>>,
 }
 
 impl World<'_, '_> {
@@ -326,7 +336,10 @@ impl World<'_, '_> {
             let actor = ready[self.choose(ready.len())];
             self.trace.push(u16::try_from(actor).expect("at most a thousand workers"));
             match self.workers.get(actor) {
-                Some(worker) => context::with_worker(worker, || worker.step_or_wake()),
+                Some(worker) => {
+                    let taken = &mut self.taken[actor];
+                    context::with_worker(worker, || worker.step_or_wake(taken));
+                }
                 None => self.act_outside(),
             }
         }
@@ -373,13 +386,38 @@ impl Worker<'_> {
         self.stage.get() != Stage::Asleep || self.park.is_notified()
     }
 
-    fn step_or_wake(&self) {
+    fn step_or_wake(&self, taken: &mut Option<NonNull<Header>>) {
         if self.stage.get() == Stage::Asleep {
             return self.woke(self.park.take(), self.roles.get());
         }
-        match self.step() {
+        let step = match taken.take() {
+            Some(task) => self.poll(task),
+            None => self.step_to_take(taken),
+        };
+        match step {
             Step::Continue | Step::Wait => {}
             Step::Exit => unreachable!("the simulation ends before the runtime does"),
+        }
+    }
+
+    /// As [`step`](Self::step), but a task that is found is only taken.
+    fn step_to_take(&self, taken: &mut Option<NonNull<Header>>) -> Step {
+        if self.stage.get() != Stage::Running {
+            return self.step_to_sleep();
+        }
+        if self.pace.is_over() {
+            self.maintain();
+        }
+        *taken = self.next();
+        if taken.is_some() {
+            return Step::Continue;
+        }
+        match self.look_elsewhere() {
+            ControlFlow::Break(task) => {
+                *taken = Some(task);
+                Step::Continue
+            }
+            ControlFlow::Continue(step) => step,
         }
     }
 

@@ -19,6 +19,7 @@
 //! [`wait`]: Worker::wait
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
@@ -398,28 +399,35 @@ impl<'r> Worker<'r> {
         Some(first)
     }
 
-    /// Looks for work elsewhere; parks if there is none.
+    /// Polls a task from elsewhere; parks if there is none.
     #[cold]
     fn step_search(&self) -> Step {
+        match self.look_elsewhere() {
+            ControlFlow::Break(task) => self.poll(task),
+            ControlFlow::Continue(step) => step,
+        }
+    }
+
+    /// Looks for a task elsewhere. If there is none: what this step was.
+    pub(super) fn look_elsewhere(&self) -> ControlFlow<NonNull<Header>, Step> {
         if self.shared.is_shut_down() {
-            return Step::Exit;
+            return ControlFlow::Continue(Step::Exit);
         }
         if let Some(task) = self.fetch() {
-            return self.poll(task);
+            return ControlFlow::Break(task);
         } else if self.looks_instead_of_parking() {
-            return Step::Continue;
+            return ControlFlow::Continue(Step::Continue);
         }
         if self.pace.times_this_run() {
             self.pace.ran_out(self.now_ns());
         }
         if let Some(task) = self.search() {
-            return self.poll(task);
+            return ControlFlow::Break(task);
         }
-        if self.root_woken() || self.looks_before_leaving() {
-            return Step::Continue;
+        if !self.root_woken() && !self.looks_before_leaving() {
+            self.stage.set(Stage::Searched);
         }
-        self.stage.set(Stage::Searched);
-        Step::Continue
+        ControlFlow::Continue(Step::Continue)
     }
 
     /// Takes `target` out of this member's queues, if it is there. The others keep their order.

@@ -186,3 +186,25 @@ fn a_seed_replays_whatever_the_thread_did_before() {
     };
     assert_eq!(on_a_thread(false), on_a_thread(true));
 }
+
+/// It hangs if the task is polled twice before the one that was stolen from beside it is polled once.
+#[test]
+fn a_task_that_was_taken_may_be_polled_after_one_that_stayed() {
+    let program = || async {
+        let notify = std::sync::Arc::new(volt_sync::Notify::new());
+        let theirs = notify.clone();
+        let other = crate::spawn(async move {
+            crate::task::yield_now().await;
+            theirs.notify_waiters();
+        });
+        crate::task::yield_now().await;
+        notify.notified().await;
+        other.await.unwrap();
+    };
+    for workers in [2, 4, 8] {
+        let run = |seed| Sim::new(seed).workers(workers).run(program());
+        assert!((0..1000).any(|seed| run(seed).is_ok()));
+        let failure = explore(0..1000, run).unwrap_err();
+        assert_eq!(failure.reason, Reason::Deadlock);
+    }
+}
