@@ -242,9 +242,9 @@ impl Runtime {
     /// The thread works for the runtime meanwhile: what the future spawns runs on it, without a
     /// switch to another thread, and it takes other tasks of kinds that have been quick so far while the
     /// future waits for tasks, locks, or channels. A task that computes or blocks for long on this thread
-    /// holds the future up for as long. While the future waits for time, for a socket, a signal, or anything
-    /// else of the system, no task runs here, unless all workers are in long polls: the future is polled at
-    /// once. Nor does one if the builder was given [`on_thread_start`](Builder::on_thread_start), or a
+    /// holds the future up for as long. While the future itself waits for time, a socket, a pipe, a process or a
+    /// signal, no task runs here, unless all workers are in long polls: the future is polled at once. (What only a
+    /// part of it waits for, which was not polled the last time, or the blocking pool, does not count.) Nor does one if the builder was given [`on_thread_start`](Builder::on_thread_start), or a
     /// [`thread_stack_size`](Builder::thread_stack_size) that is larger than this thread's.
     ///
     /// The other way round, if the future's polls have all been short, and one computes or blocks for long, the

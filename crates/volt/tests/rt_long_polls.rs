@@ -421,27 +421,68 @@ fn a_future_of_block_on_that_waits_for_time_or_io_is_not_held_up_by_tasks() {
     }
 }
 
-/// It waits for time; but nobody else is left who could run a task.
+/// It waits for time, for long or again and again; but nobody else is left who could run a task. For once: when it
+/// is over, no task holds it up.
 #[test]
 fn a_thread_in_block_on_that_waits_for_time_helps_workers_that_all_stand_still() {
+    for tick in [SECOND, Duration::from_micros(200)] {
+        let rt = multi(2);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let quick = |ran: Arc<AtomicUsize>, stay: Duration| async move {
+            std::thread::sleep(stay);
+            ran.fetch_add(1, Ordering::Relaxed);
+        };
+        // So that its kind is known to be quick.
+        let spawn = |stay| volt::spawn(quick(ran.clone(), stay));
+        rt.block_on(async {
+            for _ in 0..300 {
+                spawn(Duration::ZERO).await.unwrap();
+            }
+        });
+        let hogs = [(); 2].map(|()| rt.spawn(async { std::thread::sleep(2 * SECOND) }));
+        rt.block_on(async {
+            volt::time::sleep(Duration::from_millis(100)).await;
+            assert!(hogs.iter().all(|hog| !hog.is_finished()));
+            drop(spawn(Duration::ZERO));
+            let start = Instant::now();
+            while start.elapsed() < SECOND {
+                volt::time::sleep(tick).await;
+            }
+            assert_eq!(ran.load(Ordering::Relaxed), 301);
+            assert!(hogs.iter().all(|hog| !hog.is_finished()), "the machine is too slow");
+            for hog in hogs {
+                hog.await.unwrap();
+            }
+            let long = spawn(2 * SECOND);
+            let start = Instant::now();
+            volt::time::sleep(Duration::from_millis(5)).await;
+            assert!(start.elapsed() < SECOND);
+            long.await.unwrap();
+        });
+    }
+}
+
+/// What an earlier future of this thread waited for when it was done does not count.
+#[test]
+fn tasks_that_block_on_waits_for_run_here_whatever_it_waited_for_before() {
     let rt = multi(2);
-    let ran = Arc::new(AtomicUsize::new(0));
-    let quick = |ran: Arc<AtomicUsize>| async move {
-        ran.fetch_add(1, Ordering::Relaxed);
-    };
-    // So that its kind is known to be quick.
+    let place = || async { std::thread::current().id() };
+    let here = std::thread::current().id();
     rt.block_on(async {
         for _ in 0..300 {
-            volt::spawn(quick(ran.clone())).await.unwrap();
+            volt::spawn(place()).await.unwrap();
         }
     });
-    let hogs = [(); 2].map(|()| rt.spawn(async { std::thread::sleep(2 * SECOND) }));
-    rt.block_on(async {
-        volt::time::sleep(Duration::from_millis(100)).await;
-        assert!(hogs.iter().all(|hog| !hog.is_finished()));
-        drop(rt.spawn(quick(ran.clone())));
-        volt::time::sleep(SECOND).await;
-        assert_eq!(ran.load(Ordering::Relaxed), 301);
-        assert!(hogs.iter().all(|hog| !hog.is_finished()), "the machine is too slow");
-    });
+    let runs_here = |_: &usize| {
+        rt.block_on(async {
+            volt::select! {
+                biased;
+                () = volt::time::sleep(SECOND) => unreachable!(),
+                () = std::future::ready(()) => {}
+            }
+        });
+        rt.block_on(async { volt::spawn(place()).await.unwrap() == here })
+    };
+    // A worker that is awake may take it first.
+    assert!((0..100).filter(runs_here).count() > 50);
 }

@@ -15,7 +15,7 @@ volt_sync::internal::primitive::thread_local! {
     static WAITS: Cell<bool> = Cell::new(false);
 }
 
-/// A timer, or a source of the reactor, is pending in this poll.
+/// A timer, or a source of the reactor, was pending at some time in this poll.
 #[inline]
 pub(crate) fn waits() {
     WAITS.with(|waits| waits.set(true));

@@ -18,6 +18,7 @@ mod quick;
 mod registry;
 mod ring;
 pub(crate) mod shared;
+mod shy;
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
 pub(crate) mod sim;
 mod sleep;

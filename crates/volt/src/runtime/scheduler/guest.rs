@@ -15,11 +15,7 @@
 //! the runtime. Other threads in `block_on` poll their own future only, and take the place when it
 //! becomes free.
 //!
-//! While the guest runs a task, its own future waits, and no other thread can poll that. So a guest is *shy*, and
-//! leaves all tasks to others, while its future waits for something outside of the runtime (`outside.rs`): a
-//! `main` that accepts connections, or waits for a signal, is not held up by a task that blocks. It is a member all
-//! the same: it waits in the driver, or watches; and if no worker goes on, it runs what is quick. Posts of work do
-//! not wake it, as it would only wake somebody else.
+//! While the guest runs a task, its own future waits, and no other thread can poll that: see `shy.rs`.
 //!
 //! Hazards, which are in the documentation of the calls: a task that blocks holds up a guest's future that waits
 //! for tasks only; a task that blocks in `join` may find itself below a helped task on the stack,
@@ -49,7 +45,7 @@ use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::registry;
 use super::shared::Shared;
-use super::worker::{Stage, Step, Worker};
+use super::worker::{Step, Worker};
 use crate::runtime::context;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::outside;
@@ -114,7 +110,8 @@ impl<'r> Guest<'r> {
     fn is_unfit(&self) -> bool {
         let config = &self.shared.config;
         config.on_thread_start.is_some()
-            || config.thread_stack_size.is_some_and(|size| context::stack_size() < size)
+            // Of a main thread, the system says a little less.
+            || config.thread_stack_size.is_some_and(|size| context::stack_size() < size - size / 16)
     }
 
     /// What it counts, if it is a member.
@@ -386,50 +383,6 @@ impl Worker<'_> {
         }
     }
 
-    /// After a poll of this thread's own future: may no task hold that up?
-    #[inline]
-    fn become_shy(&self) {
-        self.shy.set(self.choosy.get() && (outside::waited() || self.unfit.get()));
-    }
-
-    #[inline]
-    fn after_root(&self) -> Step {
-        if !self.shy.get() {
-            return self.step_after_root();
-        }
-        self.pace.count();
-        self.step_shy()
-    }
-
-    /// As [`step`](Self::step), but runs no task.
-    #[cold]
-    fn step_shy(&self) -> Step {
-        if self.stage.get() != Stage::Running {
-            return self.step_to_sleep();
-        }
-        if self.pace.is_over() {
-            self.maintain();
-        }
-        if self.shared.is_shut_down() {
-            return Step::Exit;
-        }
-        self.leave_to_others();
-        if !self.looks_instead_of_parking() && !self.root_woken() {
-            self.stage.set(Stage::Searched);
-        }
-        Step::Continue
-    }
-
-    /// A shy guest has tasks: its future has spawned or woken them, or the driver.
-    fn leave_to_others(&self) {
-        let any = self.give_up_tasks();
-        // Killed by `runtime::scheduler::worker::model::what_a_shy_guest_spawns_against_parking`.
-        #[cfg(not(volt_mutant = "left_quietly"))]
-        if any {
-            self.shared.notify();
-        }
-    }
-
     /// A guest that runs stops being a member.
     fn leave(&self) {
         volt_sync::coop::allow_turns(false);
@@ -494,6 +447,8 @@ fn block_on_as<F: Future>(
                     polled
                 }
             };
+            // By what this thread polled before.
+            let _ = outside::waited();
             match poll() {
                 Some(output) => output,
                 None => {
@@ -579,6 +534,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         // for to begin with, and from wherever, as the workers may all be blocked.
         let choosy = worker.choosy.replace(worker.unfit.get());
         let shy = worker.shy.replace(worker.unfit.get());
+        let waits_outside = worker.waits_outside.replace(false);
         let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
         let runs = target.filter(|_| !worker.unfit.get());
         if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
@@ -595,6 +551,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         }
         worker.choosy.set(choosy);
         worker.shy.set(shy);
+        worker.waits_outside.set(waits_outside);
         worker.root_kind.set(root_kind);
         match output {
             None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),

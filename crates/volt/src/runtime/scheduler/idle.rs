@@ -419,10 +419,17 @@ impl Idle {
         if !summary.wants_searcher() {
             return None;
         }
-        let duty = |&index: &usize| (summary.has_driver(index), summary.is_watcher(index));
+        let duty = |index: usize| (summary.has_driver(index), summary.is_watcher(index));
         let members = members();
         let takers = self.parked().filter(|&index| index < members && takes(summary, index));
-        self.claim(Some(takers.min_by_key(duty)?))
+        let mut best = None;
+        for index in takers {
+            best = best.filter(|&other| duty(other) < duty(index)).or(Some(index));
+            if duty(index) == (false, false) {
+                break;
+            }
+        }
+        self.claim(Some(best?))
     }
 
     #[cold]

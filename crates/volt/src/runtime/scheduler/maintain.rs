@@ -32,6 +32,9 @@ impl Worker<'_> {
         } else {
             self.attend();
         }
+        if self.waits_outside.get() && !self.shy.get() && !self.no_worker_goes_on() {
+            self.be_shy_again();
+        }
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         let waited = self.waited.get();
         if let Some(run) = tick.lifo_run(waited) {

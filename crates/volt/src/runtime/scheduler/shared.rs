@@ -373,9 +373,20 @@ impl Shared {
     /// A shy guest would do nothing but watch.
     #[cold]
     fn notify_somebody(&self) {
+        self.notify_if(|summary, index| !summary.has_watcher() || !self.is_shy(index));
+    }
+
+    /// As [`notify`](Self::notify), by a shy guest that is parked: it need not be told itself, nor others like it.
+    pub(super) fn notify_the_others(&self) {
+        self.notify_if(|_, index| !self.is_shy(index));
+    }
+
+    fn is_shy(&self, index: usize) -> bool {
         // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        let is_shy = |index: usize| self.slots[index].shy.load(Relaxed);
-        let takes = |summary: Summary, index| !summary.has_watcher() || !is_shy(index);
+        index >= self.workers && self.slots[index].shy.load(Relaxed)
+    }
+
+    fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) {
         if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
             self.unpark(index);
         }
@@ -387,10 +398,7 @@ impl Shared {
             return;
         }
         // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        let takes = |_: Summary, index: usize| !self.slots[index].choosy.load(Relaxed);
-        if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
-            self.unpark(index);
-        }
+        self.notify_if(|_, index| !self.slots[index].choosy.load(Relaxed));
     }
 
     /// Wakes a member whose parked bit the caller has cleared.

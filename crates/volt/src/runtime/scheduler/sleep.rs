@@ -55,6 +55,7 @@ impl Worker<'_> {
     /// Counts this member as parked.
     fn publish(&self) {
         self.slot.metrics.parks.add(1);
+        self.be_shy_again();
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
         // ORD relaxed: before the change of the members' state ([ID3]).
@@ -171,7 +172,7 @@ impl Worker<'_> {
         if has_work && self.shy.get() {
             // Killed by `runtime::scheduler::worker::model::a_push_beside_a_shy_guest`.
             #[cfg(not(volt_mutant = "shy_and_quiet"))]
-            self.shared.notify();
+            self.shared.notify_the_others();
         } else if has_work {
             if let Some(index) = self.shared.idle.notify_preferring(self.index) {
                 self.shared.unpark(index);
@@ -190,9 +191,11 @@ impl Worker<'_> {
         debug_assert_eq!(self.stage.get(), Stage::Asleep);
         let roles = self.roles.get();
         if self.root_wakes.get() >= DRIVER_WISH && !roles.driver {
-            // The one in the driver wakes us each time: save that.
             self.root_wakes.set(0);
-            self.shared.wish_for_driver(self.index);
+            // The one in the driver wakes us each time: save that, unless it has tasks to run as well.
+            if !self.shy.get() || !self.workers_have_polled() {
+                self.shared.wish_for_driver(self.index);
+            }
         }
         if self.rings.get() >= DRIVER_GIFT && roles.driver {
             self.rings.set(0);
@@ -213,6 +216,13 @@ impl Worker<'_> {
         self.look_for_crowd(now);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);
+    }
+
+    /// True if the workers have polled anything since this was asked last.
+    fn workers_have_polled(&self) -> bool {
+        let polls = (0..self.shared.workers).map(|index| self.shared.slot(index).polls());
+        let sum = polls.fold(0, u64::wrapping_add);
+        self.others_polls.replace(sum) != sum
     }
 
     /// Waits for events, timers, and others.
@@ -328,11 +338,12 @@ impl Worker<'_> {
         let look = self.look_after_others(&mut watch);
         let attended = watch.driver_was_turned(self.shared.driver_turns.get());
         self.watch.set(watch);
-        if self.shy.get() && !self.unfit.get() && self.no_worker_goes_on() {
+        self.be_shy_again();
+        if self.shy.get() && self.has_to_help() {
             self.shy.set(false);
-            // ORD relaxed: a hint; this member is parked, and looks at the queues below.
-            self.slot.shy.store(false, Relaxed);
         }
+        // ORD relaxed: a hint; this member is parked, and looks at the queues below.
+        self.slot.shy.store(self.shy.get(), Relaxed);
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);

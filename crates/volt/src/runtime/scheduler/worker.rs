@@ -104,6 +104,8 @@ pub(crate) struct Worker<'r> {
     pub(super) root_wakes: Cell<u32>,
     /// How often it was woken for one of them by another thread while it waited in the driver.
     pub(super) rings: Cell<u32>,
+    /// What the workers had polled when it last wanted to wait in the driver.
+    pub(super) others_polls: Cell<u64>,
     pub(super) linger: Linger,
     /// Another thread goes on as this worker.
     pub(super) handed_over: Cell<bool>,
@@ -113,6 +115,8 @@ pub(crate) struct Worker<'r> {
     pub(super) choosy: Cell<bool>,
     /// A guest that leaves all tasks to others (`guest.rs`).
     pub(super) shy: Cell<bool>,
+    /// Its future waits for time or the system: it is shy, unless it helps for once.
+    pub(super) waits_outside: Cell<bool>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
 }
@@ -151,11 +155,13 @@ impl<'r> Worker<'r> {
             before_root: Cell::new(0),
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
+            others_polls: Cell::new(0),
             linger: Linger::new(),
             handed_over: Cell::new(false),
             is_last: Cell::new(false),
             choosy: Cell::new(false),
             shy: Cell::new(false),
+            waits_outside: Cell::new(false),
             unfit: Cell::new(false),
         }
     }
