@@ -8,6 +8,7 @@
 //! goes on, it runs what is quick, until it parks, or one of them goes on.
 #![forbid(unsafe_code)]
 
+use super::stall::STALL_NS;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::outside;
 
@@ -25,9 +26,18 @@ impl Worker<'_> {
         self.shy.set(self.choosy.get() && (self.waits_outside.get() || self.unfit.get()));
     }
 
-    /// Is this guest to run tasks for once? None of the workers goes on, and there is something to run.
+    /// Is this guest to run tasks for once? None of the workers goes on, though there is something to run, and
+    /// that was so some time ago as well. (One whose long poll is just over goes on at once, but does not look so.)
     pub(super) fn has_to_help(&self) -> bool {
-        !self.unfit.get() && self.shared.has_work(true) && self.no_worker_goes_on()
+        let stuck = !self.unfit.get() && self.shared.has_work(true) && self.no_worker_goes_on();
+        if !stuck {
+            self.stuck_since.set(None);
+            return false;
+        }
+        let now = self.now_ns();
+        let since = self.stuck_since.get().unwrap_or(now);
+        self.stuck_since.set(Some(since));
+        now.saturating_sub(since) >= STALL_NS
     }
 
     #[inline]

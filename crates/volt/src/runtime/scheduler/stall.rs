@@ -247,10 +247,13 @@ impl Worker<'_> {
     /// At the look of this member that was just now: true if all workers have been in one poll for long.
     pub(super) fn no_worker_goes_on(&self) -> bool {
         let now = self.now_ns();
-        (0..self.shared.workers).all(|index| {
-            let slot = self.shared.slot(index);
-            !self.shared.idle.is_parked(index) && slot.watched.look(slot.polls(), now) >= STALL_NS
-        })
+        // Who was claimed just now searches.
+        self.shared.idle.load().searching() == usize::from(self.searching.get())
+            && (0..self.shared.workers).all(|index| {
+                let slot = self.shared.slot(index);
+                !self.shared.idle.is_parked(index)
+                    && slot.watched.look(slot.polls(), now) >= STALL_NS
+            })
     }
 
     /// Before a poll that may take long: the watcher should look again soon, and nothing is left alone.

@@ -117,6 +117,8 @@ pub(crate) struct Worker<'r> {
     pub(super) shy: Cell<bool>,
     /// Its future waits for time or the system: it is shy, unless it helps for once.
     pub(super) waits_outside: Cell<bool>,
+    /// Since when it has seen work, and no worker that goes on.
+    pub(super) stuck_since: Cell<Option<u64>>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
 }
@@ -162,6 +164,7 @@ impl<'r> Worker<'r> {
             choosy: Cell::new(false),
             shy: Cell::new(false),
             waits_outside: Cell::new(false),
+            stuck_since: Cell::new(None),
             unfit: Cell::new(false),
         }
     }
