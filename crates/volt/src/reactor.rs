@@ -2,11 +2,13 @@
 //!
 //! One thread at a time has the [`Reactor`] and turns it; everybody else has its [`Handle`].
 //! What one source's readiness is, and how tasks wait for it, is in `source`; how an event finds its
-//! source in `slab`; how a socket is tied to both in `registration`.
+//! source in `slab`; how a socket is tied to both in `registration`; which reads are not worth a try, and
+//! which are before there is an event, in `habit` and `guess`.
 //!
 //! Architecture invariants: no lock is held while a task is woken; a turn costs one system call; a
 //! reactor without registrations is asked nothing when its thread only looks in passing.
 
+mod guess;
 mod habit;
 mod poller;
 mod registration;
@@ -21,6 +23,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
 
+use self::guess::Failures;
 use self::poller::Poller;
 use self::slab::{Slab, Token, View};
 use self::unpark::Unpark;
@@ -48,6 +51,7 @@ struct Shared {
     registry: mio::Registry,
     slab: Slab,
     unpark: Unpark,
+    failures: Failures,
     bell: mio::Waker,
 }
 
@@ -60,6 +64,7 @@ impl Reactor {
             registry: poller.registry().try_clone()?,
             slab: Slab::new(),
             unpark: Unpark::new(),
+            failures: Failures::new(),
             bell: mio::Waker::new(poller.registry(), UNPARK)?,
         };
         Ok((Self { poller, view: View::default() }, Handle(Arc::new(shared))))
@@ -103,10 +108,17 @@ impl Reactor {
         self.turn(handle, Some(Duration::ZERO))
     }
 
+    /// Instead of a look: has the read made that the next look would probably find an event for, and no
+    /// other. False if there is none such, or it is time for a look.
+    pub(crate) fn guess(&mut self, handle: &Handle) -> bool {
+        self.view.guess(&handle.0.unpark, &handle.0.failures)
+    }
+
     /// Looks without waiting, and after the reads that were put off.
     fn look_now(&mut self, shared: &Shared) -> io::Result<usize> {
+        let expected = self.view.expected(&shared.unpark);
         let events = self.poll_with(shared, Some(Duration::ZERO), || ())?;
-        Ok(events + self.view.remind(&shared.unpark, events))
+        Ok(events + self.view.remind(&shared.unpark, events, expected))
     }
 
     /// `woken` is called before each event: before the first wake-up of a task, the wait has to be

@@ -159,14 +159,16 @@ impl Habit {
         self.asked_again(event.tick());
     }
 
-    /// A read after `event` has found nothing.
+    /// A read after `event` has found nothing. Returns whether one before it had found something.
     #[inline]
-    pub(super) fn failed(&self, event: Event) {
+    pub(super) fn failed(&self, event: Event) -> bool {
         let habit = self.load();
-        if habit.tick == event.tick() {
+        let had_taken = habit.tick == event.tick();
+        if had_taken {
             let credit = if habit.count < TRUST { PRICE } else { habit.credit };
             self.store(State { count: TRUST.min(habit.count + 1), credit, ..habit });
         }
+        had_taken
     }
 }
 

@@ -112,7 +112,10 @@ impl Registration {
     /// registered, so this does that if need be.
     pub(crate) fn used_up(&self, event: Event, bits: Ready) -> io::Result<()> {
         if bits.intersects(Ready::READABLE) {
-            self.habit.failed(event);
+            let had_taken = self.habit.failed(event);
+            if event.is_guess() && !had_taken {
+                self.handle.0.failures.add();
+            }
         }
         self.source().clear(event, bits);
         #[cfg(unix)]

@@ -33,6 +33,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard};
 
+use super::guess::{self, Failures, Guess};
 use super::source::{Event, Source};
 use super::unpark::{NOTES, Unpark};
 use crate::io::Ready;
@@ -287,6 +288,16 @@ pub(crate) struct View {
     old: Vec<Old>,
     /// The polls before the next look were long.
     hurried: bool,
+    guess: Guess,
+    /// The index of the last event's slot.
+    last: usize,
+}
+
+/// A read that was put off, by its source's slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    place: usize,
+    slot: usize,
 }
 
 /// The reads of a chunk that were put off before the last look, the one before that, and a third one: a bit for
@@ -314,23 +325,42 @@ impl Old {
         due
     }
 
+    /// These reads have had their event.
+    #[inline]
+    fn forget(&mut self, slots: u64) {
+        self.last &= !slots;
+        self.second &= !slots;
+        self.third &= !slots;
+    }
+
     #[inline]
     fn all(self) -> u64 {
         self.last | self.second | self.third
+    }
+
+    /// The read that is guessed to have the next event, if `new` were put off since: a bit, or nothing.
+    #[inline]
+    fn expected(self, new: u64) -> u64 {
+        guess::expected(new, [self.third, self.second, self.last].map(|old| old & !new))
     }
 }
 
 impl View {
     /// Delivers an event. Returns false if its registration has gone.
+    #[inline]
     pub(crate) fn deliver(&mut self, slab: &Slab, token: Token, ready: Ready) -> bool {
         let place = token.index() / SLOTS;
         if !matches!(self.chunks.get(place), Some(Some(_))) {
             self.refresh(slab);
         }
         let Some(Some(chunk)) = self.chunks.get(place) else { return false };
-        let source = &chunk.sources[token.index() % SLOTS];
+        let (slot, source) = (token.index() % SLOTS, &chunk.sources[token.index() % SLOTS]);
+        self.last = token.index();
         let current = source.set(token.generation(), ready);
         if current {
+            if ready.intersects(Ready::READ) {
+                self.old[place].forget(1 << slot);
+            }
             source.wake(ready);
         }
         current
@@ -341,14 +371,49 @@ impl View {
         self.hurried = true;
     }
 
-    /// After a look that has delivered `events`: makes the reads that have been put off for long enough
-    /// ([`Patience`]) worth a try; all of them if there was no event, since then the thread may be about to
-    /// sleep. Returns how many.
+    /// After a look that has delivered `events`, before which one was [`expected`](Self::expected): makes the
+    /// reads that have been put off for long enough ([`Patience`]) worth a try; all of them if there was no
+    /// event, since then the thread may be about to sleep. Returns how many.
     #[inline]
-    pub(crate) fn remind(&mut self, unpark: &Unpark, events: usize) -> usize {
+    pub(crate) fn remind(
+        &mut self,
+        unpark: &Unpark,
+        events: usize,
+        expected: Option<Expected>,
+    ) -> usize {
         let hurried = std::mem::take(&mut self.hurried);
+        let only = (events == 1).then_some(self.last);
+        self.guess.looked(only, expected.map(|Expected { place, slot }| place * SLOTS + slot));
         let all = events == 0;
         ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
+    }
+
+    /// The read that was put off and is guessed to have the next event, if there is one.
+    #[inline]
+    pub(crate) fn expected(&self, unpark: &Unpark) -> Option<Expected> {
+        let notes = unpark.notes();
+        if !notes.is_power_of_two() || self.chunks.len() > NOTES {
+            return None;
+        }
+        let place = notes.trailing_zeros() as usize;
+        let (chunk, old) = (self.chunks.get(place)?.as_ref()?, self.old.get(place)?);
+        // ORD relaxed: a hint.
+        let [stream, messages] = chunk.put_off.each_ref().map(|new| new.load(Relaxed));
+        let read = old.expected(stream | messages);
+        (read != 0).then(|| Expected { place, slot: read.trailing_zeros() as usize })
+    }
+
+    /// Instead of a look: makes the read that is expected to have an event worth a try, and those that a look
+    /// would. False if none is, or it is time for a look.
+    pub(crate) fn guess(&mut self, unpark: &Unpark, failures: &Failures) -> bool {
+        if !self.guess.spares_a_look(failures) {
+            return false;
+        }
+        let Some(Expected { place, slot }) = self.expected(unpark) else { return false };
+        self.old[place].forget(1 << slot);
+        let guessed = self.chunks[place].as_ref().is_some_and(|chunk| chunk.sources[slot].guess());
+        self.remind_group(unpark, place, false, false);
+        guessed
     }
 
     fn remind_group(&mut self, unpark: &Unpark, group: usize, hurried: bool, all: bool) -> usize {
@@ -461,7 +526,7 @@ mod tests {
             assert!(key.put_off(key.source().look(Ready::READ).unwrap(), patience, &unpark));
         };
         put_off(&mut view, &other, Patience::Stream);
-        assert_eq!(view.remind(&unpark, 1), 0);
+        assert_eq!(view.remind(&unpark, 1, None), 0);
         put_off(&mut view, &key, patience);
         for looks in 1.. {
             // The other one has its event in time, and is put off anew.
@@ -469,12 +534,12 @@ mod tests {
             if hurried {
                 view.hurry();
             }
-            match view.remind(&unpark, 1) {
+            match view.remind(&unpark, 1, None) {
                 0 => assert!(key.source().look(Ready::READ).is_none()),
                 _ => {
                     assert!(key.source().look(Ready::READ).unwrap().is_reminder());
                     assert!(other.source().look(Ready::READ).is_none());
-                    assert_eq!(view.remind(&unpark, 0), 1, "the other one, before a wait");
+                    assert_eq!(view.remind(&unpark, 0, None), 1, "the other one, before a wait");
                     assert!(!unpark.has_notes());
                     slab.remove(&key);
                     slab.remove(&other);

@@ -17,6 +17,7 @@
 //! | 7      | SHUTDOWN   | the reactor is gone: every wait ends with an error                |
 //! | 8      | PUT_OFF   | was readable, and the next read waits until the reactor has looked   |
 //! | 9      | REMINDED  | readable because of that, not by an event                          |
+//! | 10     | GUESSED   | readable as a guess, see `guess`                                    |
 //! | 16..40 | tick       | counts events, so that a clear can tell that one came after its look |
 //! | 40..64 | generation | the registration that the slot belongs to now, see `slab`         |
 //!
@@ -60,6 +61,7 @@ const FRESH: u64 = 1 << 6;
 const SHUTDOWN: u64 = 1 << 7;
 const PUT_OFF: u64 = 1 << 8;
 const REMINDED: u64 = 1 << 9;
+const GUESSED: u64 = 1 << 10;
 const TICK_SHIFT: u32 = 16;
 const GENERATION_SHIFT: u32 = 40;
 const COUNTER_MASK: u64 = 0xff_ffff;
@@ -89,7 +91,7 @@ impl Word {
     /// With `ready` added, one tick later.
     const fn after_event(self, ready: Ready) -> Self {
         let tick = (self.tick() + 1) & COUNTER_MASK;
-        let known = if ready.intersects(Ready::READ) { PUT_OFF | REMINDED } else { 0 };
+        let known = if ready.intersects(Ready::READ) { PUT_OFF | REMINDED | GUESSED } else { 0 };
         let rest = self.0 & !(COUNTER_MASK << TICK_SHIFT | known);
         Self(rest | (tick << TICK_SHIFT) | ready.bits() as u64)
     }
@@ -116,6 +118,12 @@ impl Event {
     #[inline]
     pub(super) const fn is_reminder(self) -> bool {
         self.0.0 & REMINDED != 0
+    }
+
+    /// Readable as a guess.
+    #[inline]
+    pub(super) const fn is_guess(self) -> bool {
+        self.0.0 & GUESSED != 0
     }
 
     /// The reactor has shut down.
@@ -275,7 +283,7 @@ impl Source {
     pub(crate) fn clear(&self, event: Event, bits: Ready) -> bool {
         let mut mask = u64::from(bits.bits());
         if bits.intersects(Ready::READABLE) {
-            mask |= FRESH | PUT_OFF | REMINDED;
+            mask |= FRESH | PUT_OFF | REMINDED | GUESSED;
         }
         self.update(|word| (word.tick() == event.0.tick()).then_some(Word(word.0 & !mask)))
     }
@@ -294,14 +302,23 @@ impl Source {
 
     /// Makes a read that was put off worth a try. Returns whether one was.
     pub(super) fn remind(&self) -> bool {
-        let reminded = self.update(|word| {
-            let next = Word(word.after_event(Ready::READABLE).0 | REMINDED);
+        self.end_put_off(REMINDED)
+    }
+
+    /// As [`remind`](Self::remind), since an event is likely.
+    pub(super) fn guess(&self) -> bool {
+        self.end_put_off(GUESSED)
+    }
+
+    fn end_put_off(&self, why: u64) -> bool {
+        let ended = self.update(|word| {
+            let next = Word(word.after_event(Ready::READABLE).0 | why);
             (word.0 & PUT_OFF != 0).then_some(next)
         });
-        if reminded {
+        if ended {
             self.wake(Ready::READABLE);
         }
-        reminded
+        ended
     }
 
     /// Replaces the word by what `change` makes of it, until it returns `None` or succeeds.

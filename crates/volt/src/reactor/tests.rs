@@ -1,7 +1,7 @@
 use std::io;
 use std::os::fd::AsRawFd;
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::thread;
@@ -100,7 +100,7 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
             io::Read::read(&mut &a, &mut [0; 4])?;
             Ok(event)
         });
-        if let std::task::Poll::Ready(event) = &read {
+        if let Poll::Ready(event) = &read {
             registration.has_read(*event.as_ref().unwrap(), false);
         }
         (read.is_ready(), std::mem::take(&mut tries))
@@ -127,6 +127,100 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
     assert_eq!(read(), (true, 1));
     // And now nothing is put off.
     assert_eq!(read(), (false, 1));
+    let waited = timed(|| reactor.turn(&handle, Some(Duration::from_millis(20))).unwrap());
+    assert!(waited.0 == 0 && waited.1 >= Duration::from_millis(20), "{waited:?}");
+}
+
+/// The two ends of a unix socket, which read messages of exactly the size of their buffers.
+struct Pair {
+    ends: [std::os::unix::net::UnixStream; 2],
+    registrations: [Registration; 2],
+}
+
+impl Pair {
+    fn new(handle: &Handle) -> Self {
+        let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+        a.set_nonblocking(true).unwrap();
+        b.set_nonblocking(true).unwrap();
+        let registrations = [&a, &b].map(|end| register(handle, end, Start::Quiet).unwrap());
+        Self { ends: [a, b], registrations }
+    }
+
+    /// Returns whether `end` has read a message.
+    fn read(&self, end: usize) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        let registration = &self.registrations[end];
+        let read = registration.poll_io(Direction::Read, &mut cx, |event| {
+            io::Read::read(&mut &self.ends[end], &mut [0; 4])?;
+            Ok(event)
+        });
+        let Poll::Ready(event) = read else { return false };
+        registration.has_read(event.unwrap(), false);
+        true
+    }
+
+    fn write_to(&self, end: usize) {
+        io::Write::write_all(&mut &self.ends[1 - end], b"data").unwrap();
+    }
+
+    /// A message to `end`, which waits for it, and waits for the next one then.
+    fn exchange(&self, end: usize, turn: impl FnOnce()) {
+        self.write_to(end);
+        turn();
+        assert!(self.read(end), "the message is there");
+        assert!(!self.read(end));
+    }
+}
+
+/// Turns a reactor as a member that runs alone, and counts the looks.
+fn guess_or_look(reactor: &mut Reactor, handle: &Handle, looks: &mut u32) {
+    if !reactor.guess(handle) {
+        *looks += 1;
+        reactor.look(handle, false).unwrap();
+    }
+}
+
+#[test]
+fn messages_to_and_fro_spare_most_looks_and_whoever_else_has_an_event_is_soon_found() {
+    TURNS.set(true);
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (pair, other) = (Pair::new(&handle), Pair::new(&handle));
+    let mut looks = 0;
+    [&pair, &other].into_iter().for_each(|pair| assert!(!pair.read(0) && !pair.read(1)));
+    let mut exchanges = |reactor: &mut Reactor, count| {
+        looks = 0;
+        for round in 0..count {
+            pair.exchange(round % 2, || guess_or_look(reactor, &handle, &mut looks));
+        }
+        looks
+    };
+    assert_eq!(exchanges(&mut reactor, 128), 128, "both put nothing off");
+    exchanges(&mut reactor, 72);
+    let learnt = exchanges(&mut reactor, 1000);
+    assert!((125..250).contains(&learnt), "{learnt} looks");
+
+    // The eighth turn at the latest is a look.
+    for extra in 0..8 {
+        exchanges(&mut reactor, 100 + extra);
+        other.write_to(1);
+        let mut turns = 0;
+        while !other.read(1) {
+            turns += 1;
+            exchanges(&mut reactor, 1);
+            assert!(turns <= 8, "{extra}");
+        }
+    }
+
+    // Nobody answers: one read is made in vain, then looks find that there is nothing.
+    exchanges(&mut reactor, 100);
+    let (mut looks, mut turns) = (0, 0);
+    while handle.owes_a_look() {
+        guess_or_look(&mut reactor, &handle, &mut looks);
+        let _ = (pair.read(0), pair.read(1));
+        turns += 1;
+        assert!(turns <= 10, "the next turn may wait");
+    }
+    assert!(looks >= turns - 1, "{looks} looks in {turns} turns");
     let waited = timed(|| reactor.turn(&handle, Some(Duration::from_millis(20))).unwrap());
     assert!(waited.0 == 0 && waited.1 >= Duration::from_millis(20), "{waited:?}");
 }
@@ -163,15 +257,12 @@ fn shutdown_ends_waits_and_refuses_registrations() {
     assert!(wait.as_mut().poll(&mut cx).is_pending());
     assert!(registration.poll_ready(Direction::Write, &mut cx).is_pending());
     handle.shutdown();
-    assert!(matches!(wait.as_mut().poll(&mut cx), std::task::Poll::Ready(Err(_))));
+    assert!(matches!(wait.as_mut().poll(&mut cx), Poll::Ready(Err(_))));
     assert!(register(&handle, &b, Start::Unknown).is_err());
     let waited = timed(|| reactor.turn(&handle, LONG).unwrap()).1;
     assert!(waited < Duration::from_secs(5));
     // The reactor may go before the registrations.
     drop(reactor);
     drop(handle);
-    assert!(matches!(
-        registration.poll_ready(Direction::Write, &mut cx),
-        std::task::Poll::Ready(Err(_))
-    ));
+    assert!(matches!(registration.poll_ready(Direction::Write, &mut cx), Poll::Ready(Err(_))));
 }

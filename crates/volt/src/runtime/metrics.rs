@@ -337,7 +337,7 @@ impl RuntimeMetrics {
         self.shared.slow.as_ref()?.slowest()
     }
 
-    /// How often the driver was asked for events or waited in.
+    /// How often the driver was asked for events (or for what it would have answered) or waited in.
     ///
     /// ```
     /// let runtime = volt::runtime::Builder::new_current_thread().build()?;

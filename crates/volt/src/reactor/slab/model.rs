@@ -9,13 +9,15 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use volt_sync::internal::block_on;
 use volt_sync::internal::primitive::{Arc, AtomicU32, Condvar, Mutex, thread};
 
-use super::{Key, Patience, Slab, View};
+use super::{Expected, Key, Patience, Slab, View};
 use crate::io::Ready;
+use crate::reactor::guess::Failures;
 use crate::reactor::source::Direction;
 use crate::reactor::unpark::Unpark;
 
 struct World {
     unpark: Unpark,
+    failures: Failures,
     /// The eventfd.
     bell: (Mutex<bool>, Condvar),
     left: AtomicU32,
@@ -26,6 +28,7 @@ impl World {
     fn new(left: u32) -> Arc<Self> {
         Arc::new(Self {
             unpark: Unpark::new(),
+            failures: Failures::new(),
             bell: (Mutex::new(false), Condvar::new()),
             left: AtomicU32::new(left),
             done: AtomicU32::new(0),
@@ -36,7 +39,9 @@ impl World {
     /// `Reactor::turn`.
     fn turn(&self, view: &mut View, events: usize) {
         if self.unpark.has_notes() || !self.unpark.begin() {
-            view.remind(&self.unpark, events);
+            if !view.guess(&self.unpark, &self.failures) {
+                view.remind(&self.unpark, events, None);
+            }
             return;
         }
         let mut rung = self.bell.0.lock().unwrap();
@@ -71,6 +76,11 @@ impl World {
                 }
             }
         });
+        self.finish();
+    }
+
+    /// A reader has what it wants.
+    fn finish(&self) {
         self.done.fetch_add(1, Release);
         if self.unpark.unpark() {
             *self.bell.0.lock().unwrap() = true;
@@ -141,10 +151,59 @@ fn an_event_against_a_read_that_is_put_off() {
         };
         world.left.fetch_add(1, Release);
         assert!(view.deliver(&slab, token, Ready::READABLE));
-        view.remind(&world.unpark, 1);
+        view.remind(&world.unpark, 1, None);
         world.drive(&mut view, 1, 0);
         slab.remove(&reader.join().unwrap());
     });
+}
+
+/// Two reads are put off, and the older one is guessed to have an event. Then the younger one has its own, if
+/// `event`, and is put off anew; or it is reminded before the wait.
+fn a_guess_beside_a_read(event: bool) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let (slab, mut view, world) = (Slab::new(), View::default(), World::new(1));
+        let (older, younger) = (ready_key(&slab, &mut view), ready_key(&slab, &mut view));
+        for key in [&older, &younger] {
+            let event = key.source().look(Ready::READ).unwrap();
+            assert!(key.put_off(event, Patience::Stream, &world.unpark));
+            // A look that has the event that was expected.
+            view.remind(&world.unpark, 1, Some(Expected { place: 0, slot: view.last }));
+        }
+        let token = younger.token;
+        let reader = {
+            let world = world.clone();
+            thread::spawn(move || {
+                let source = younger.source();
+                block_on(poll_fn(|cx| source.poll_ready(Direction::Read, cx)));
+                if event {
+                    world.read(&younger, Patience::Stream, 1);
+                } else {
+                    world.finish();
+                }
+                younger
+            })
+        };
+        assert!(view.guess(&world.unpark, &world.failures));
+        assert!(older.source().look(Ready::READ).unwrap().is_guess());
+        if event {
+            assert!(view.deliver(&slab, token, Ready::READABLE));
+        }
+        world.drive(&mut view, 1, 0);
+        slab.remove(&reader.join().unwrap());
+        slab.remove(&older);
+    });
+}
+
+#[test]
+fn a_guess_leaves_the_other_read_put_off() {
+    a_guess_beside_a_read(false);
+}
+
+#[test]
+fn a_guess_against_a_read_that_is_put_off_anew() {
+    a_guess_beside_a_read(true);
 }
 
 /// The note of one source may be taken together with that of another one of the same chunk.

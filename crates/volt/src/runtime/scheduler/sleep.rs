@@ -29,6 +29,9 @@ const LEAVE_TO: usize = 4;
 const LOOKS: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 const PAUSE: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 
+/// What a look would find is not guessed if polls take longer: who is not the guess waits for some of them.
+const GUESS_NS: f32 = 10_000.0;
+
 impl Worker<'_> {
     #[cold]
     pub(super) fn step_to_sleep(&self) -> Step {
@@ -120,10 +123,23 @@ impl Worker<'_> {
     }
 
     fn looks_while_alone(&self) -> bool {
-        if self.shared.idle.load().others_run() || !self.turns_in_passing(false) {
+        if self.shared.idle.load().others_run() {
             return false;
         }
-        self.pace.looked();
+        let may_guess = (1.0..GUESS_NS).contains(&self.pace.poll_ns());
+        let mut guessed = false;
+        let had_driver = self.borrows_driver(|driver, handle| {
+            guessed = may_guess && driver.guess(handle);
+            if !guessed {
+                driver.look(handle, false);
+            }
+        });
+        if !had_driver {
+            return false;
+        }
+        if !guessed {
+            self.pace.looked();
+        }
         // As after a wait in the driver: what is alone in the ring is the next to run.
         let summary = self.shared.idle.load();
         if summary.wants_watcher()
@@ -235,19 +251,21 @@ impl Worker<'_> {
         self.park.take()
     }
 
-    /// Looks into the driver, unless somebody has it; `hurried` if the polls since the last look were long.
-    fn turns_in_passing(&self, hurried: bool) -> bool {
+    /// Calls `f` with the driver, unless somebody has it.
+    fn borrows_driver(&self, f: impl FnOnce(&mut Driver, &driver::Handle)) -> bool {
         let takes = self.shared.idle.take_driver(self.index);
         if takes {
-            self.turn_driver(|driver, handle| driver.look(handle, hurried));
+            self.turn_driver(f);
             self.shared.idle.release_driver(self.index);
         }
         takes
     }
 
-    /// The same, and has others take a part of what is found.
+    /// Looks into the driver, unless somebody has it, and has others take a part of what is found; `hurried`
+    /// if the polls since the last look were long.
     pub(super) fn look_at_driver(&self, hurried: bool) {
-        if self.turns_in_passing(hurried) && self.slot.has_work() && self.tells_others() {
+        let looked = self.borrows_driver(|driver, handle| driver.look(handle, hurried));
+        if looked && self.slot.has_work() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();
