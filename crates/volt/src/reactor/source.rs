@@ -371,7 +371,6 @@ impl Source {
         if let Some(event) = self.look(mask) {
             return Poll::Ready(event);
         }
-        outside::waits();
         let waker = cx.waker().clone();
         let mut waiters = self.lock();
         let outcome = match self.look(mask) {
@@ -385,6 +384,9 @@ impl Source {
             }
         };
         drop(waiters);
+        if outcome.0.is_pending() {
+            outside::waits();
+        }
         // The waker that is left over (the old one, if any) is dropped here, outside the lock.
         outcome.0
     }
@@ -532,16 +534,15 @@ impl Future for Readiness<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event> {
         // SAFETY: nothing is moved out of the future.
         let this = unsafe { self.get_unchecked_mut() };
+        if !this.waiting || this.take_fired(cx) {
+            // Fired or not yet registered: the word decides, since somebody else may have used up what
+            // the wake-up was for.
+            if let Some(event) = this.source.look(this.mask).or_else(|| this.enqueue(cx)) {
+                return Poll::Ready(event);
+            }
+        }
         outside::waits();
-        if this.waiting && !this.take_fired(cx) {
-            return Poll::Pending;
-        }
-        // Fired or not yet registered: the word decides, since somebody else may have used up what
-        // the wake-up was for.
-        match this.source.look(this.mask).or_else(|| this.enqueue(cx)) {
-            Some(event) => Poll::Ready(event),
-            None => Poll::Pending,
-        }
+        Poll::Pending
     }
 }
 

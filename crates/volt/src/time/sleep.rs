@@ -235,13 +235,16 @@ impl Sleep {
         if state == FIRED && !entry.moved.get() {
             return Poll::Ready(());
         }
-        outside::waits();
-        match state {
+        let polled = match state {
             NEW => self.register(caller, cx),
             // SAFETY: `self` is the owner and registered the entry, since REGISTERED.
             REGISTERED if unsafe { entry.will_wake(cx.waker()) } => Poll::Pending,
             state => self.poll_slow(state, caller, cx),
+        };
+        if polled.is_pending() {
+            outside::waits();
         }
+        polled
     }
 
     #[track_caller]

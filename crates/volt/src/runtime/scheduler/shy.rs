@@ -52,11 +52,8 @@ impl Worker<'_> {
     /// As [`step`](Self::step), but runs no task.
     #[cold]
     pub(super) fn step_shy(&self) -> Step {
-        if self.stage.get() != Stage::Running {
-            return self.step_to_sleep();
-        }
-        if self.pace.is_over() {
-            self.maintain();
+        if let Some(step) = self.step_without_task() {
+            return step;
         }
         if self.shared.is_shut_down() {
             return Step::Exit;

@@ -402,11 +402,8 @@ impl Worker<'_> {
 
     /// As [`step`](Self::step), but a task that is found is only taken.
     fn step_to_take(&self, taken: &mut Option<NonNull<Header>>) -> Step {
-        if self.stage.get() != Stage::Running {
-            return self.step_to_sleep();
-        }
-        if self.pace.is_over() {
-            self.maintain();
+        if let Some(step) = self.step_without_task() {
+            return step;
         }
         *taken = self.next();
         if taken.is_some() {

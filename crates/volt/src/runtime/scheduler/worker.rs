@@ -183,14 +183,8 @@ impl<'r> Worker<'r> {
     /// Runs one task, or goes one stage further towards sleep.
     #[inline]
     pub(crate) fn step(&self) -> Step {
-        if self.stage.get() != Stage::Running {
-            return self.step_to_sleep();
-        }
-        if self.pace.is_over() {
-            self.maintain();
-            if self.shared.is_shut_down() {
-                return Step::Exit;
-            }
+        if let Some(step) = self.step_without_task() {
+            return step;
         }
         if let Some(task) = self.next() {
             return self.poll(task);
@@ -198,16 +192,32 @@ impl<'r> Worker<'r> {
         self.step_search()
     }
 
+    /// A step that is no time to look for tasks: the next stage towards sleep, or the end of a last tick.
+    #[inline]
+    pub(super) fn step_without_task(&self) -> Option<Step> {
+        if self.stage.get() != Stage::Running {
+            return Some(self.step_to_sleep());
+        }
+        self.ends_tick().then_some(Step::Exit)
+    }
+
+    /// Ends the tick, if it is over. Returns whether the runtime has shut down meanwhile.
+    #[inline]
+    fn ends_tick(&self) -> bool {
+        if !self.pace.is_over() {
+            return false;
+        }
+        self.maintain();
+        self.shared.is_shut_down()
+    }
+
     /// The next task, if there is one, after a poll of this thread's own future: one that wakes
     /// itself goes behind the tasks, and starves neither them nor the driver.
     #[inline]
     pub(super) fn step_after_root(&self) -> Step {
         self.pace.count();
-        if self.pace.is_over() {
-            self.maintain();
-            if self.shared.is_shut_down() {
-                return Step::Exit;
-            }
+        if self.ends_tick() {
+            return Step::Exit;
         }
         self.next().map_or(Step::Continue, |task| self.poll(task))
     }

@@ -436,12 +436,11 @@ struct Queued(NonNull<Header>);
 unsafe impl Send for Queued {}
 
 /// The thread in `block_on` has spawned a task that is not for it, and is in a long poll: the worker, which parks,
-/// gets it.
-#[test]
-fn what_a_guest_sets_aside_against_parking() {
+/// gets it. `shy`: the thread runs no tasks at all, though it could run this one.
+fn what_a_guest_leaves_against_parking(shy: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(1);
-    model.check(|| {
+    model.check(move || {
         let shared = scheduler(1);
         let threads = start(&shared);
         let mut task = None;
@@ -449,6 +448,9 @@ fn what_a_guest_sets_aside_against_parking() {
             &shared,
             poll_fn(|cx| match task.take() {
                 None => {
+                    if shy {
+                        outside::waits();
+                    }
                     task = Some(crate::spawn(async { 1 }));
                     // A task comes before the next poll.
                     cx.waker().wake_by_ref();
@@ -464,32 +466,14 @@ fn what_a_guest_sets_aside_against_parking() {
     });
 }
 
-/// The same, if that thread runs no tasks at all, and for one that it could.
+#[test]
+fn what_a_guest_sets_aside_against_parking() {
+    what_a_guest_leaves_against_parking(false);
+}
+
 #[test]
 fn what_a_shy_guest_spawns_against_parking() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
-        let shared = scheduler(1);
-        let threads = start(&shared);
-        let mut task = None;
-        guest::block_on(
-            &shared,
-            poll_fn(|cx| match task.take() {
-                None => {
-                    outside::waits();
-                    task = Some(crate::spawn(async { 1 }));
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                Some(task) => {
-                    assert_eq!(volt_sync::internal::block_on(task).unwrap(), 1);
-                    Poll::Ready(())
-                }
-            }),
-        );
-        stop(&shared, threads);
-    });
+    what_a_guest_leaves_against_parking(true);
 }
 
 /// Another thread spawns a task while a guest that runs none, and the worker, go to sleep.
