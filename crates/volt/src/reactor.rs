@@ -110,8 +110,8 @@ impl Reactor {
 
     /// Instead of a look: has the read made that the next look would probably find an event for, and no
     /// other. False if there is none such, or it is time for a look.
-    pub(crate) fn guess(&mut self, handle: &Handle) -> bool {
-        self.view.guess(&handle.0.unpark, &handle.0.failures)
+    pub(crate) fn guess(&mut self, handle: &Handle, now: u64) -> bool {
+        self.view.guess(&handle.0.unpark, &handle.0.failures, now)
     }
 
     /// Looks without waiting, and after the reads that were put off.
@@ -130,6 +130,7 @@ impl Reactor {
         mut woken: impl FnMut(),
     ) -> io::Result<usize> {
         let (mut events, view) = (0, &mut self.view);
+        view.begin();
         self.poller.wait(timeout, |token, ready| {
             woken();
             if token != UNPARK {

@@ -4,13 +4,19 @@
 //! run: each has put its read off, the one that ran last has answered, so the other one's message is there,
 //! and a look (`epoll_pwait2`, an eighth of a round trip over TCP) would say just that. So after enough
 //! looks that had this one event the read is made without one. It is the one that was put off
-//! first, of two. A read that is made in vain costs less than the look that it was to save.
+//! first, of two. A read that is made in vain costs no more than the look that it was to save.
 //!
-//! Whoever else waits for the system waits for [`RUN`] short polls at most, since the next look is made
-//! whatever the guesses were worth. If it has another event than the expected one, fewer are made or none.
+//! Whoever else waits for the system waits for [`RUN`] guesses, [`RUN_NS`] and a poll at most: then there is a look,
+//! whatever the guesses were worth. If that has something else to read, it ends the guesses: they make
+//! looks rarer, and so what others have waited shows in few of them. Learning again takes as
+//! long as the first time, which is long for that reason.
 //!
-//! Rejected: a guess where one read is put off (the other end is in another thread or process, and
-//! slower than a read); the newest of two (its message is what the other one will answer).
+//! Two connections whose other ends are elsewhere are guessed as well, if they keep this thread so busy that their
+//! messages come in turns.
+//!
+//! What is not guessed: a read of two that are not in one chunk of the slab, or of a reactor that has more chunks than
+//! notes. Rejected: a guess where one read is put off (the other end is in another thread or
+//! process, and slower than a read); the newer of two (its message is what the other one will answer).
 //!
 //! Ordering: all relaxed; a guess is a reminder that comes sooner (`View::remind`), and the read
 //! that it allows finds something or not.
@@ -20,21 +26,23 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::AtomicU32;
 
-/// Guesses between two looks.
-const RUN: u8 = 7;
-/// Looks that were as expected before the first guess: what a guess in vain costs is spread over as many.
-const TRUST: u8 = if cfg!(volt_loom) { 1 } else { 8 };
-/// Of what is remembered, a look that was not as expected takes so much.
+/// Guesses between two looks, and the time from the first to the last one.
+const RUN: u8 = 3;
+const RUN_NS: u64 = 25_000;
+/// Looks that were as expected before the first guess. No more are remembered.
+const TRUST: u8 = if cfg!(volt_loom) { 1 } else { 64 };
+/// What a look takes of them that has found nothing.
 const PRICE: u8 = 4;
-const MOST: u8 = 2 * TRUST;
 
 /// What the thread that turns the reactor knows.
 #[derive(Debug, Default)]
 pub(super) struct Guess {
-    /// Looks that were as expected, less those that were not.
+    /// Looks that were as expected.
     score: u8,
     /// Guesses that may be made before the next look.
     left: u8,
+    /// When the first one after the last look was made.
+    first_ns: u64,
     /// Of [`Failures`], those that are known.
     failures: u32,
 }
@@ -56,33 +64,37 @@ impl Failures {
 }
 
 impl Guess {
-    /// A look had an event of slot `only` and no other, or it had none or several; `expected` was what would
-    /// have been guessed.
+    /// A look had `reads` events of reading, the last one of slot `last`; `expected` was what would have been
+    /// guessed.
     #[inline]
-    pub(super) fn looked(&mut self, only: Option<usize>, expected: Option<usize>) {
-        self.score = match (only, expected) {
-            (Some(only), Some(expected)) if only == expected => MOST.min(self.score + 1),
+    pub(super) fn looked(&mut self, reads: usize, last: usize, expected: Option<usize>) {
+        self.score = match (reads, expected) {
+            (0, _) => self.score.saturating_sub(PRICE),
+            (1, Some(expected)) if expected == last => TRUST.min(self.score + 1),
             // One of the pair has not put its read off, as happens now and then (`habit`).
-            (Some(_), None) => self.score,
-            _ => self.score.saturating_sub(PRICE),
+            (1, None) => self.score,
+            _ => 0,
         };
         self.left = if self.score >= TRUST { RUN } else { 0 };
     }
 
-    /// True if the next look may be spared.
+    /// True if the look at the time `now` may be spared.
     #[inline]
-    pub(super) fn spares_a_look(&mut self, failures: &Failures) -> bool {
+    pub(super) fn spares_a_look(&mut self, now: u64, failures: &Failures) -> bool {
         if self.left == 0 {
             return false;
         }
-        self.left -= 1;
         // ORD relaxed: see the module's documentation.
         let failures = failures.0.load(Relaxed);
         if self.failures != failures {
             *self = Self { failures, ..Self::default() };
             return false;
         }
-        true
+        if self.left == RUN {
+            self.first_ns = now;
+        }
+        self.left -= 1;
+        now.saturating_sub(self.first_ns) <= RUN_NS
     }
 }
 
@@ -111,42 +123,55 @@ mod tests {
         assert_eq!(expected(0b101, [0, 0, 0b10]), 0, "too many");
     }
 
+    fn trusted() -> (Guess, Failures) {
+        let (mut guess, failures) = (Guess::default(), Failures::new());
+        for _ in 0..TRUST {
+            assert!(!guess.spares_a_look(0, &failures));
+            guess.looked(1, 3, Some(3));
+        }
+        (guess, failures)
+    }
+
     #[test]
     fn looks_are_spared_after_enough_that_were_as_expected_and_not_for_long() {
-        let (mut guess, failures) = (Guess::default(), Failures::new());
-        for _ in 1..TRUST {
-            guess.looked(Some(3), Some(3));
-            assert!(!guess.spares_a_look(&failures));
-        }
+        let (mut guess, failures) = trusted();
         for _ in 0..3 {
-            guess.looked(Some(3), Some(3));
             for _ in 0..RUN {
-                assert!(guess.spares_a_look(&failures));
+                assert!(guess.spares_a_look(0, &failures));
             }
-            assert!(!guess.spares_a_look(&failures), "it is time for a look");
+            assert!(!guess.spares_a_look(0, &failures), "it is time for a look");
+            guess.looked(1, 3, Some(3));
         }
-        guess.looked(Some(5), None);
-        assert!(guess.spares_a_look(&failures), "nothing was expected");
-        for others in [(Some(5), Some(3)), (None, Some(3)), (None, None)] {
-            (0..MOST).for_each(|_| guess.looked(Some(3), Some(3)));
-            assert!(guess.spares_a_look(&failures));
-            (0..MOST).for_each(|_| guess.looked(others.0, others.1));
-            assert!(!guess.spares_a_look(&failures), "{others:?}");
+        guess.looked(1, 5, None);
+        assert!(guess.spares_a_look(0, &failures), "nothing was expected");
+        assert!(guess.spares_a_look(RUN_NS, &failures));
+        assert!(!guess.spares_a_look(RUN_NS + 1, &failures), "the first one was long ago");
+    }
+
+    #[test]
+    fn a_look_that_has_something_else_to_read_ends_the_guesses() {
+        for (reads, last) in [(1, 5), (2, 3)] {
+            let (mut guess, failures) = trusted();
+            guess.looked(reads, last, Some(3));
+            for _ in 0..TRUST {
+                assert!(!guess.spares_a_look(0, &failures));
+                guess.looked(1, 3, Some(3));
+            }
+            assert!(guess.spares_a_look(0, &failures), "it has learnt anew");
         }
     }
 
     #[test]
-    fn a_read_in_vain_ends_the_guesses_until_it_is_learnt_anew() {
-        let (mut guess, failures) = (Guess::default(), Failures::new());
-        (0..MOST).for_each(|_| guess.looked(Some(3), Some(3)));
-        assert!(guess.spares_a_look(&failures));
+    fn a_look_that_finds_nothing_costs_a_few_and_a_read_in_vain_all() {
+        let (mut guess, failures) = trusted();
+        guess.looked(0, 3, None);
+        (0..PRICE).for_each(|_| guess.looked(1, 3, Some(3)));
+        assert!(guess.spares_a_look(0, &failures));
         failures.add();
-        assert!(!guess.spares_a_look(&failures));
-        for _ in 1..TRUST {
-            guess.looked(Some(3), Some(3));
-            assert!(!guess.spares_a_look(&failures));
-        }
-        guess.looked(Some(3), Some(3));
-        assert!(guess.spares_a_look(&failures));
+        assert!(!guess.spares_a_look(0, &failures));
+        (1..TRUST).for_each(|_| guess.looked(1, 3, Some(3)));
+        assert!(!guess.spares_a_look(0, &failures));
+        guess.looked(1, 3, Some(3));
+        assert!(guess.spares_a_look(0, &failures));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A read that filled its buffer, or took one datagram, does not tell whether there is more, and where
 //! messages are awaited one by one there never is: the next read fails, which costs as much as a
-//! system call. After [`TRUST`] of those in a row the next read is put off instead: an event says when
+//! system call. After some of those in a row ([`TRUST`]) the next read is put off instead: an event says when
 //! there is something, as after a read that has found nothing. What had been left in there makes no
 //! event, so the reactor's thread sees to it that the read is made before it waits (`View::remind`).
 //! If that is often necessary, the habit is unlearned: there is something left, or waiting for events
@@ -29,9 +29,9 @@ use volt_sync::internal::primitive::AtomicU64;
 use super::slab::Patience;
 use super::source::Event;
 
-/// After so many reads in vain the next one is put off: what learning again costs is spread over as
-/// many messages.
-const TRUST: u8 = 63;
+/// After so many reads in vain the next one is put off, at first and at most: each time that the habit is
+/// unlearned it takes twice as many, since what learning again costs is spread over as many messages.
+const TRUST: std::ops::RangeInclusive<u8> = 7..=63;
 /// After so many reads in a row that were put off, and had an event, one is made all the same: an event does not
 /// tell whether a read before it has left something, and else what is left could grow for ever.
 const PUT_OFF: u8 = 32;
@@ -49,12 +49,13 @@ const EVENTS_WITHOUT_FAILURE: bool = cfg!(any(target_os = "linux", target_os = "
 pub(super) struct Habit(AtomicU64);
 
 /// What it has in its word.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct State {
     /// Of the last event after which a read may have left something; 24 bits.
     tick: u32,
-    /// Reads in vain up to [`TRUST`], and beyond it those that were put off in a row.
+    /// Reads in vain up to `trust`, and beyond it those that were put off in a row.
     count: u8,
+    trust: u8,
     credit: u8,
     /// What a read leaves waits in a stream, where nothing is lost meanwhile.
     stream: bool,
@@ -63,7 +64,14 @@ struct State {
 impl State {
     #[inline]
     const fn is_trusted(self) -> bool {
-        self.count >= TRUST && self.count <= TRUST + PUT_OFF
+        self.count >= self.trust && self.count <= self.trust + PUT_OFF
+    }
+
+    /// What was learnt does not hold.
+    fn unlearnt(self) -> Self {
+        let learnt = self.count >= self.trust;
+        let trust = if learnt { 2 * self.trust + 1 } else { self.trust };
+        Self { tick: 0, count: 0, trust: trust.min(*TRUST.end()), credit: 0, stream: false }
     }
 }
 
@@ -71,21 +79,23 @@ impl Habit {
     pub(super) fn new() -> Self {
         let habit = Self(AtomicU64::new(0));
         // Not the tick of a source that has had no event.
-        habit.store(State { tick: 0xff_ffff, ..State::default() });
+        let (tick, trust) = (0xff_ffff, *TRUST.start());
+        habit.store(State { tick, count: 0, trust, credit: 0, stream: false });
         habit
     }
 
     #[inline]
     fn load(&self) -> State {
         // ORD relaxed: see the module's documentation; the store below likewise.
-        let [t0, t1, t2, count, credit, stream, ..] = self.0.load(Relaxed).to_le_bytes();
-        State { tick: u32::from_le_bytes([t0, t1, t2, 0]), count, credit, stream: stream != 0 }
+        let [t0, t1, t2, count, credit, stream, trust, _] = self.0.load(Relaxed).to_le_bytes();
+        let tick = u32::from_le_bytes([t0, t1, t2, 0]);
+        State { tick, count, trust, credit, stream: stream != 0 }
     }
 
     #[inline]
-    fn store(&self, State { tick, count, credit, stream }: State) {
+    fn store(&self, State { tick, count, trust, credit, stream }: State) {
         let [t0, t1, t2, _] = tick.to_le_bytes();
-        let word = [t0, t1, t2, count, credit, u8::from(stream), 0, 0];
+        let word = [t0, t1, t2, count, credit, u8::from(stream), trust, 0];
         // ORD relaxed: see `load`.
         self.0.store(u64::from_le_bytes(word), Relaxed);
     }
@@ -131,12 +141,13 @@ impl Habit {
         let (habit, tick, stream) = (self.load(), event.tick(), patience == Patience::Stream);
         if habit.tick == tick {
             // Without an event since the last such read, that one had left this.
-            return self.store(State { tick, stream, ..State::default() });
+            return self.store(State { tick, stream, ..habit.unlearnt() });
         }
         let earned = habit.is_trusted();
         let credit = habit.credit + u8::from(earned && !event.is_reminder());
         let credit = credit.min(MOST_CREDIT);
-        self.store(State { tick, count: habit.count + u8::from(earned), credit, stream });
+        let count = habit.count + u8::from(earned);
+        self.store(State { tick, count, credit, stream, ..habit });
     }
 
     /// Somebody asks again, and there was no event since `tick`.
@@ -150,7 +161,7 @@ impl Habit {
 
     /// What was learnt does not hold.
     pub(super) fn unlearn(&self) {
-        self.store(State::default());
+        self.store(self.load().unlearnt());
     }
 
     /// A read after `event` has found something and left nothing.
@@ -165,8 +176,8 @@ impl Habit {
         let habit = self.load();
         let had_taken = habit.tick == event.tick();
         if had_taken {
-            let credit = if habit.count < TRUST { PRICE } else { habit.credit };
-            self.store(State { count: TRUST.min(habit.count + 1), credit, ..habit });
+            let credit = if habit.count < habit.trust { PRICE } else { habit.credit };
+            self.store(State { count: habit.trust.min(habit.count + 1), credit, ..habit });
         }
         had_taken
     }
@@ -188,7 +199,7 @@ mod tests {
         /// One that has just learnt to put reads off.
         fn trained() -> Self {
             let reader = Self { source: Source::new(), habit: Habit::new() };
-            for _ in 0..TRUST {
+            for _ in 0..*TRUST.start() {
                 assert!(!reader.takes_a_message(), "not before it has learnt");
                 reader.asks_in_vain();
             }
@@ -269,6 +280,26 @@ mod tests {
             assert_eq!(reminders, expected, "after {messages} messages");
             reader.asks_in_vain();
             assert!(!reader.takes_a_message(), "it learns anew");
+        }
+    }
+
+    #[test]
+    fn it_takes_twice_as_long_to_learn_again() {
+        let reader = Reader::trained();
+        for expected in [15, 31, 63, 63] {
+            while reader.takes_a_message() {
+                reader.is_reminded();
+            }
+            let mut in_vain = 0;
+            loop {
+                reader.asks_in_vain();
+                in_vain += 1;
+                if reader.takes_a_message() {
+                    break;
+                }
+            }
+            assert_eq!(in_vain, expected);
+            reader.is_reminded();
         }
     }
 

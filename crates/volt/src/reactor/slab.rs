@@ -100,7 +100,7 @@ impl Key {
     }
 
     /// Puts the read after `event` off, until there is another event, or until the reactor's thread
-    /// has looked: [`View::remind`]. False, if that thread waits already or there is more to know
+    /// has looked ([`View::remind`]) or guesses that there is one. False, if that thread waits already or there is more to know
     /// than `event`.
     pub(crate) fn put_off(&self, event: Event, patience: Patience, unpark: &Unpark) -> bool {
         if unpark.is_waiting() || !self.source().put_off(event) {
@@ -289,7 +289,8 @@ pub(crate) struct View {
     /// The polls before the next look were long.
     hurried: bool,
     guess: Guess,
-    /// The index of the last event's slot.
+    /// The events of reading since the last look or wait began, and the index of the last one's slot.
+    reads: usize,
     last: usize,
 }
 
@@ -355,10 +356,11 @@ impl View {
         }
         let Some(Some(chunk)) = self.chunks.get(place) else { return false };
         let (slot, source) = (token.index() % SLOTS, &chunk.sources[token.index() % SLOTS]);
-        self.last = token.index();
         let current = source.set(token.generation(), ready);
         if current {
             if ready.intersects(Ready::READ) {
+                self.reads += 1;
+                self.last = token.index();
                 self.old[place].forget(1 << slot);
             }
             source.wake(ready);
@@ -382,10 +384,16 @@ impl View {
         expected: Option<Expected>,
     ) -> usize {
         let hurried = std::mem::take(&mut self.hurried);
-        let only = (events == 1).then_some(self.last);
-        self.guess.looked(only, expected.map(|Expected { place, slot }| place * SLOTS + slot));
+        let expected = expected.map(|Expected { place, slot }| place * SLOTS + slot);
+        self.guess.looked(self.reads, self.last, expected);
         let all = events == 0;
         ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
+    }
+
+    /// A look or a wait begins.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.reads = 0;
     }
 
     /// The read that was put off and is guessed to have the next event, if there is one.
@@ -405,8 +413,8 @@ impl View {
 
     /// Instead of a look: makes the read that is expected to have an event worth a try, and those that a look
     /// would. False if none is, or it is time for a look.
-    pub(crate) fn guess(&mut self, unpark: &Unpark, failures: &Failures) -> bool {
-        if !self.guess.spares_a_look(failures) {
+    pub(crate) fn guess(&mut self, unpark: &Unpark, failures: &Failures, now: u64) -> bool {
+        if !self.guess.spares_a_look(now, failures) {
             return false;
         }
         let Some(Expected { place, slot }) = self.expected(unpark) else { return false };

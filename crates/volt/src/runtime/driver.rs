@@ -107,7 +107,7 @@ impl Driver {
     /// Guesses what a look would find, if that is no secret. False if it takes a look.
     #[cfg(not(volt_loom))]
     pub(crate) fn guess(&mut self, handle: &Handle) -> bool {
-        let guessed = self.reactor.guess(&handle.reactor);
+        let guessed = self.reactor.guess(&handle.reactor, handle.clock.now_ns());
         if guessed {
             handle.timers.fire_due();
         }

@@ -39,7 +39,7 @@ impl World {
     /// `Reactor::turn`.
     fn turn(&self, view: &mut View, events: usize) {
         if self.unpark.has_notes() || !self.unpark.begin() {
-            if !view.guess(&self.unpark, &self.failures) {
+            if !view.guess(&self.unpark, &self.failures, 0) {
                 view.remind(&self.unpark, events, None);
             }
             return;
@@ -169,6 +169,7 @@ fn a_guess_beside_a_read(event: bool) {
             let event = key.source().look(Ready::READ).unwrap();
             assert!(key.put_off(event, Patience::Stream, &world.unpark));
             // A look that has the event that was expected.
+            view.reads = 1;
             view.remind(&world.unpark, 1, Some(Expected { place: 0, slot: view.last }));
         }
         let token = younger.token;
@@ -185,7 +186,7 @@ fn a_guess_beside_a_read(event: bool) {
                 younger
             })
         };
-        assert!(view.guess(&world.unpark, &world.failures));
+        assert!(view.guess(&world.unpark, &world.failures, 0));
         assert!(older.source().look(Ready::READ).unwrap().is_guess());
         if event {
             assert!(view.deliver(&slab, token, Ready::READABLE));

@@ -29,7 +29,7 @@ const LEAVE_TO: usize = 4;
 const LOOKS: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 const PAUSE: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 
-/// What a look would find is not guessed if polls take longer: who is not the guess waits for some of them.
+/// What a look would find is not guessed if polls took longer lately: who is not the guess waits for some.
 const GUESS_NS: f32 = 10_000.0;
 
 impl Worker<'_> {
@@ -113,8 +113,8 @@ impl Worker<'_> {
         true
     }
 
-    /// If a read was put off, the next turn of the driver is a look and no wait: a member that runs alone
-    /// makes it without parking before and getting up after it. True if there is something to run now.
+    /// If a read was put off, the next turn of the driver is a look (or a guess of what that would find) and no
+    /// wait: a member that runs alone makes it without parking before and getting up after it. True if there is something to run now.
     #[inline]
     pub(super) fn looks_instead_of_parking(&self) -> bool {
         self.shared.driver_handle.reactor.owes_a_look()
