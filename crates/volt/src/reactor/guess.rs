@@ -6,7 +6,7 @@
 //! looks that had this one event the read is made without one. It is the one that was put off
 //! first, of two. A read that is made in vain costs no more than the look that it was to save.
 //!
-//! Whoever else waits for the system waits for [`RUN`] guesses, [`RUN_NS`] and a poll at most: then there is a look,
+//! Whoever else waits for the system waits longer by [`RUN`] polls, [`RUN_NS`] and a poll at most: then there is a look,
 //! whatever the guesses were worth. If that has something else to read, it ends the guesses: they make
 //! looks rarer, and so what others have waited shows in few of them. Learning again takes as
 //! long as the first time, which is long for that reason.
