@@ -110,7 +110,7 @@ impl Reactor {
 
     /// Instead of a look: has the read made that the next look would probably find an event for, and no
     /// other. False if there is none such, or it is time for a look.
-    pub(crate) fn guess(&mut self, handle: &Handle, now: u64) -> bool {
+    pub(crate) fn guess(&mut self, handle: &Handle, now: impl FnOnce() -> u64) -> bool {
         self.view.guess(&handle.0.unpark, &handle.0.failures, now)
     }
 

@@ -78,9 +78,9 @@ impl Guess {
         self.left = if self.score >= TRUST { RUN } else { 0 };
     }
 
-    /// True if the look at the time `now` may be spared.
+    /// True if a look may be spared now. The clock is read only if a guess may be made.
     #[inline]
-    pub(super) fn spares_a_look(&mut self, now: u64, failures: &Failures) -> bool {
+    pub(super) fn spares_a_look(&mut self, now: impl FnOnce() -> u64, failures: &Failures) -> bool {
         if self.left == 0 {
             return false;
         }
@@ -90,6 +90,7 @@ impl Guess {
             *self = Self { failures, ..Self::default() };
             return false;
         }
+        let now = now();
         if self.left == RUN {
             self.first_ns = now;
         }
@@ -126,7 +127,7 @@ mod tests {
     fn trusted() -> (Guess, Failures) {
         let (mut guess, failures) = (Guess::default(), Failures::new());
         for _ in 0..TRUST {
-            assert!(!guess.spares_a_look(0, &failures));
+            assert!(!guess.spares_a_look(|| 0, &failures));
             guess.looked(1, 3, Some(3));
         }
         (guess, failures)
@@ -137,15 +138,15 @@ mod tests {
         let (mut guess, failures) = trusted();
         for _ in 0..3 {
             for _ in 0..RUN {
-                assert!(guess.spares_a_look(0, &failures));
+                assert!(guess.spares_a_look(|| 0, &failures));
             }
-            assert!(!guess.spares_a_look(0, &failures), "it is time for a look");
+            assert!(!guess.spares_a_look(|| 0, &failures), "it is time for a look");
             guess.looked(1, 3, Some(3));
         }
         guess.looked(1, 5, None);
-        assert!(guess.spares_a_look(0, &failures), "nothing was expected");
-        assert!(guess.spares_a_look(RUN_NS, &failures));
-        assert!(!guess.spares_a_look(RUN_NS + 1, &failures), "the first one was long ago");
+        assert!(guess.spares_a_look(|| 0, &failures), "nothing was expected");
+        assert!(guess.spares_a_look(|| RUN_NS, &failures));
+        assert!(!guess.spares_a_look(|| RUN_NS + 1, &failures), "the first one was long ago");
     }
 
     #[test]
@@ -154,10 +155,10 @@ mod tests {
             let (mut guess, failures) = trusted();
             guess.looked(reads, last, Some(3));
             for _ in 0..TRUST {
-                assert!(!guess.spares_a_look(0, &failures));
+                assert!(!guess.spares_a_look(|| 0, &failures));
                 guess.looked(1, 3, Some(3));
             }
-            assert!(guess.spares_a_look(0, &failures), "it has learnt anew");
+            assert!(guess.spares_a_look(|| 0, &failures), "it has learnt anew");
         }
     }
 
@@ -166,12 +167,12 @@ mod tests {
         let (mut guess, failures) = trusted();
         guess.looked(0, 3, None);
         (0..PRICE).for_each(|_| guess.looked(1, 3, Some(3)));
-        assert!(guess.spares_a_look(0, &failures));
+        assert!(guess.spares_a_look(|| 0, &failures));
         failures.add();
-        assert!(!guess.spares_a_look(0, &failures));
+        assert!(!guess.spares_a_look(|| 0, &failures));
         (1..TRUST).for_each(|_| guess.looked(1, 3, Some(3)));
-        assert!(!guess.spares_a_look(0, &failures));
+        assert!(!guess.spares_a_look(|| 0, &failures));
         guess.looked(1, 3, Some(3));
-        assert!(guess.spares_a_look(0, &failures));
+        assert!(guess.spares_a_look(|| 0, &failures));
     }
 }

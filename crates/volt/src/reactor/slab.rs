@@ -100,8 +100,8 @@ impl Key {
     }
 
     /// Puts the read after `event` off, until there is another event, or until the reactor's thread
-    /// has looked ([`View::remind`]) or guesses that there is one. False, if that thread waits already or there is more to know
-    /// than `event`.
+    /// has looked ([`View::remind`]) or guesses that there is one. False, if that thread waits already or there is
+    /// more to know than `event`.
     pub(crate) fn put_off(&self, event: Event, patience: Patience, unpark: &Unpark) -> bool {
         if unpark.is_waiting() || !self.source().put_off(event) {
             return false;
@@ -294,13 +294,6 @@ pub(crate) struct View {
     last: usize,
 }
 
-/// A read that was put off, by its source's slot.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected {
-    place: usize,
-    slot: usize,
-}
-
 /// The reads of a chunk that were put off before the last look, the one before that, and a third one: a bit for
 /// each slot, in one of them.
 #[derive(Clone, Copy, Default)]
@@ -355,7 +348,8 @@ impl View {
             self.refresh(slab);
         }
         let Some(Some(chunk)) = self.chunks.get(place) else { return false };
-        let (slot, source) = (token.index() % SLOTS, &chunk.sources[token.index() % SLOTS]);
+        let slot = token.index() % SLOTS;
+        let source = &chunk.sources[slot];
         let current = source.set(token.generation(), ready);
         if current {
             if ready.intersects(Ready::READ) {
@@ -381,10 +375,9 @@ impl View {
         &mut self,
         unpark: &Unpark,
         events: usize,
-        expected: Option<Expected>,
+        expected: Option<usize>,
     ) -> usize {
         let hurried = std::mem::take(&mut self.hurried);
-        let expected = expected.map(|Expected { place, slot }| place * SLOTS + slot);
         self.guess.looked(self.reads, self.last, expected);
         let all = events == 0;
         ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
@@ -396,9 +389,9 @@ impl View {
         self.reads = 0;
     }
 
-    /// The read that was put off and is guessed to have the next event, if there is one.
+    /// The index of the slot whose read was put off and is guessed to have the next event, if there is one.
     #[inline]
-    pub(crate) fn expected(&self, unpark: &Unpark) -> Option<Expected> {
+    pub(crate) fn expected(&self, unpark: &Unpark) -> Option<usize> {
         let notes = unpark.notes();
         if !notes.is_power_of_two() || self.chunks.len() > NOTES {
             return None;
@@ -408,16 +401,22 @@ impl View {
         // ORD relaxed: a hint.
         let [stream, messages] = chunk.put_off.each_ref().map(|new| new.load(Relaxed));
         let read = old.expected(stream | messages);
-        (read != 0).then(|| Expected { place, slot: read.trailing_zeros() as usize })
+        (read != 0).then(|| place * SLOTS + read.trailing_zeros() as usize)
     }
 
     /// Instead of a look: makes the read that is expected to have an event worth a try, and those that a look
     /// would. False if none is, or it is time for a look.
-    pub(crate) fn guess(&mut self, unpark: &Unpark, failures: &Failures, now: u64) -> bool {
+    pub(crate) fn guess(
+        &mut self,
+        unpark: &Unpark,
+        failures: &Failures,
+        now: impl FnOnce() -> u64,
+    ) -> bool {
         if !self.guess.spares_a_look(now, failures) {
             return false;
         }
-        let Some(Expected { place, slot }) = self.expected(unpark) else { return false };
+        let Some(index) = self.expected(unpark) else { return false };
+        let (place, slot) = (index / SLOTS, index % SLOTS);
         self.old[place].forget(1 << slot);
         let guessed = self.chunks[place].as_ref().is_some_and(|chunk| chunk.sources[slot].guess());
         self.remind_group(unpark, place, false, false);

@@ -174,7 +174,7 @@ impl Pair {
 
 /// Turns a reactor as a member that runs alone, and counts the looks.
 fn guess_or_look(reactor: &mut Reactor, handle: &Handle, looks: &mut u32) {
-    if !reactor.guess(handle, 0) {
+    if !reactor.guess(handle, || 0) {
         *looks += 1;
         reactor.look(handle, false).unwrap();
     }

@@ -104,10 +104,10 @@ impl Driver {
         handle.timers.fire_due();
     }
 
-    /// Guesses what a look would find, if that is no secret. False if it takes a look.
+    /// Guesses what a look would find. False if it takes a look.
     #[cfg(not(volt_loom))]
     pub(crate) fn guess(&mut self, handle: &Handle) -> bool {
-        let guessed = self.reactor.guess(&handle.reactor, handle.clock.now_ns());
+        let guessed = self.reactor.guess(&handle.reactor, || handle.clock.now_ns());
         if guessed {
             handle.timers.fire_due();
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use volt_sync::internal::block_on;
 use volt_sync::internal::primitive::{Arc, AtomicU32, Condvar, Mutex, thread};
 
-use super::{Expected, Key, Patience, Slab, View};
+use super::{Key, Patience, Slab, View};
 use crate::io::Ready;
 use crate::reactor::guess::Failures;
 use crate::reactor::source::Direction;
@@ -39,7 +39,7 @@ impl World {
     /// `Reactor::turn`.
     fn turn(&self, view: &mut View, events: usize) {
         if self.unpark.has_notes() || !self.unpark.begin() {
-            if !view.guess(&self.unpark, &self.failures, 0) {
+            if !view.guess(&self.unpark, &self.failures, || 0) {
                 view.remind(&self.unpark, events, None);
             }
             return;
@@ -170,7 +170,7 @@ fn a_guess_beside_a_read(event: bool) {
             assert!(key.put_off(event, Patience::Stream, &world.unpark));
             // A look that has the event that was expected.
             view.reads = 1;
-            view.remind(&world.unpark, 1, Some(Expected { place: 0, slot: view.last }));
+            view.remind(&world.unpark, 1, Some(view.last));
         }
         let token = younger.token;
         let reader = {
@@ -186,7 +186,7 @@ fn a_guess_beside_a_read(event: bool) {
                 younger
             })
         };
-        assert!(view.guess(&world.unpark, &world.failures, 0));
+        assert!(view.guess(&world.unpark, &world.failures, || 0));
         assert!(older.source().look(Ready::READ).unwrap().is_guess());
         if event {
             assert!(view.deliver(&slab, token, Ready::READABLE));

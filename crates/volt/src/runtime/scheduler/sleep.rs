@@ -114,7 +114,8 @@ impl Worker<'_> {
     }
 
     /// If a read was put off, the next turn of the driver is a look (or a guess of what that would find) and no
-    /// wait: a member that runs alone makes it without parking before and getting up after it. True if there is something to run now.
+    /// wait: a member that runs alone makes it without parking before and getting up after it. True if there is
+    /// something to run now.
     #[inline]
     pub(super) fn looks_instead_of_parking(&self) -> bool {
         self.shared.driver_handle.reactor.owes_a_look()
