@@ -6,9 +6,11 @@
 //! looks that had this one event the read is made without one. It is the one that was put off
 //! first, of two. A read that is made in vain costs no more than the look that it was to save.
 //!
-//! Whoever else waits for the system waits longer by [`RUN`] polls, [`RUN_NS`] and a poll at most: then there is a look,
-//! whatever the guesses were worth. If that has something else to read, it ends the guesses: they make
-//! looks rarer, and so what others have waited shows in few of them. Learning again takes as
+//! Whoever else waits for the system waits longer by what runs after [`RUN`] guesses at most, the last of which is made
+//! within [`RUN_NS`] of the first, until the thread has run out of tasks or the tick has its own look. That look is made
+//! whatever the guesses were worth. If it has something else to read, or for somebody who waited to write, it ends the
+//! guesses: they make looks rarer, and so what others have waited shows in few of them. (A lone event that was not
+//! expected, of two that were not put off, does not: it is mostly one of the pair's.) Learning again takes as
 //! long as the first time, which is long for that reason.
 //!
 //! Two connections whose other ends are elsewhere are guessed as well, if they keep this thread so busy that their
@@ -64,15 +66,20 @@ impl Failures {
 }
 
 impl Guess {
-    /// A look had `reads` events of reading, the last one of slot `last`; `expected` was what would have been
-    /// guessed.
+    /// A look had so many events of use: of reading, or for somebody who waited. The last one was of reading from slot
+    /// `last_read`, or not of reading; `expected` was what would have been guessed.
     #[inline]
-    pub(super) fn looked(&mut self, reads: usize, last: usize, expected: Option<usize>) {
-        self.score = match (reads, expected) {
+    pub(super) fn looked(
+        &mut self,
+        useful: usize,
+        last_read: Option<usize>,
+        expected: Option<usize>,
+    ) {
+        self.score = match (useful, last_read) {
             (0, _) => self.score.saturating_sub(PRICE),
-            (1, Some(expected)) if expected == last => TRUST.min(self.score + 1),
+            (1, Some(read)) if expected == Some(read) => TRUST.min(self.score + 1),
             // One of the pair has not put its read off, as happens now and then (`habit`).
-            (1, None) => self.score,
+            (1, Some(_)) if expected.is_none() => self.score,
             _ => 0,
         };
         self.left = if self.score >= TRUST { RUN } else { 0 };
@@ -128,7 +135,7 @@ mod tests {
         let (mut guess, failures) = (Guess::default(), Failures::new());
         for _ in 0..TRUST {
             assert!(!guess.spares_a_look(|| 0, &failures));
-            guess.looked(1, 3, Some(3));
+            guess.looked(1, Some(3), Some(3));
         }
         (guess, failures)
     }
@@ -141,22 +148,22 @@ mod tests {
                 assert!(guess.spares_a_look(|| 0, &failures));
             }
             assert!(!guess.spares_a_look(|| 0, &failures), "it is time for a look");
-            guess.looked(1, 3, Some(3));
+            guess.looked(1, Some(3), Some(3));
         }
-        guess.looked(1, 5, None);
+        guess.looked(1, Some(5), None);
         assert!(guess.spares_a_look(|| 0, &failures), "nothing was expected");
         assert!(guess.spares_a_look(|| RUN_NS, &failures));
         assert!(!guess.spares_a_look(|| RUN_NS + 1, &failures), "the first one was long ago");
     }
 
     #[test]
-    fn a_look_that_has_something_else_to_read_ends_the_guesses() {
-        for (reads, last) in [(1, 5), (2, 3)] {
+    fn a_look_that_has_something_else_for_somebody_ends_the_guesses() {
+        for (useful, last_read) in [(1, Some(5)), (2, Some(3)), (1, None), (2, None)] {
             let (mut guess, failures) = trusted();
-            guess.looked(reads, last, Some(3));
+            guess.looked(useful, last_read, Some(3));
             for _ in 0..TRUST {
                 assert!(!guess.spares_a_look(|| 0, &failures));
-                guess.looked(1, 3, Some(3));
+                guess.looked(1, Some(3), Some(3));
             }
             assert!(guess.spares_a_look(|| 0, &failures), "it has learnt anew");
         }
@@ -165,14 +172,14 @@ mod tests {
     #[test]
     fn a_look_that_finds_nothing_costs_a_few_and_a_read_in_vain_all() {
         let (mut guess, failures) = trusted();
-        guess.looked(0, 3, None);
-        (0..PRICE).for_each(|_| guess.looked(1, 3, Some(3)));
+        guess.looked(0, None, None);
+        (0..PRICE).for_each(|_| guess.looked(1, Some(3), Some(3)));
         assert!(guess.spares_a_look(|| 0, &failures));
         failures.add();
         assert!(!guess.spares_a_look(|| 0, &failures));
-        (1..TRUST).for_each(|_| guess.looked(1, 3, Some(3)));
+        (1..TRUST).for_each(|_| guess.looked(1, Some(3), Some(3)));
         assert!(!guess.spares_a_look(|| 0, &failures));
-        guess.looked(1, 3, Some(3));
+        guess.looked(1, Some(3), Some(3));
         assert!(guess.spares_a_look(|| 0, &failures));
     }
 }

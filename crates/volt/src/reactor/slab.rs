@@ -289,9 +289,10 @@ pub(crate) struct View {
     /// The polls before the next look were long.
     hurried: bool,
     guess: Guess,
-    /// The events of reading since the last look or wait began, and the index of the last one's slot.
-    reads: usize,
-    last: usize,
+    /// The events since the last look or wait began that were of reading, or for somebody who waited.
+    useful: usize,
+    /// The index of the slot of the last of those, if it was of reading.
+    last_read: Option<usize>,
 }
 
 /// The reads of a chunk that were put off before the last look, the one before that, and a third one: a bit for
@@ -352,12 +353,14 @@ impl View {
         let source = &chunk.sources[slot];
         let current = source.set(token.generation(), ready);
         if current {
-            if ready.intersects(Ready::READ) {
-                self.reads += 1;
-                self.last = token.index();
+            let reads = ready.intersects(Ready::READ);
+            if reads {
                 self.old[place].forget(1 << slot);
             }
-            source.wake(ready);
+            if source.wake(ready) | reads {
+                self.useful += 1;
+                self.last_read = reads.then_some(token.index());
+            }
         }
         current
     }
@@ -378,7 +381,7 @@ impl View {
         expected: Option<usize>,
     ) -> usize {
         let hurried = std::mem::take(&mut self.hurried);
-        self.guess.looked(self.reads, self.last, expected);
+        self.guess.looked(self.useful, self.last_read, expected);
         let all = events == 0;
         ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
     }
@@ -386,7 +389,7 @@ impl View {
     /// A look or a wait begins.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        self.reads = 0;
+        self.useful = 0;
     }
 
     /// The index of the slot whose read was put off and is guessed to have the next event, if there is one.
@@ -419,7 +422,15 @@ impl View {
         let (place, slot) = (index / SLOTS, index % SLOTS);
         self.old[place].forget(1 << slot);
         let guessed = self.chunks[place].as_ref().is_some_and(|chunk| chunk.sources[slot].guess());
-        self.remind_group(unpark, place, false, false);
+        if guessed {
+            // Killed by `reactor::slab::model::a_guess_against_a_read_that_is_put_off_anew`.
+            #[cfg(not(volt_mutant = "guess_drops_notes"))]
+            self.remind_group(unpark, place, false, false);
+            #[cfg(volt_mutant = "guess_drops_notes")]
+            self.chunks[place].iter().flat_map(|chunk| &chunk.put_off).for_each(|new| {
+                new.swap(0, Acquire);
+            });
+        }
         guessed
     }
 

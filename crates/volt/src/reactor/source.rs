@@ -28,7 +28,7 @@
 //! 3. A `Waiter` is linked exactly while `fired` is false and its future waits; it is read and
 //!    changed only under the lock.
 //! 4. No waker is cloned, woken or dropped under the lock.
-//! 5. PUT_OFF and READABLE are never set together, and an event of reading ends PUT_OFF.
+//! 5. PUT_OFF is never set together with READABLE, REMINDED or GUESSED, and an event of reading ends PUT_OFF.
 //!
 //! | Edge  | Release side  | Acquire side   | Carries | Model |
 //! |-------|---------------|----------------|---------|-------|
@@ -296,7 +296,8 @@ impl Source {
         let readable = u64::from(Ready::READABLE.bits());
         self.update(|word| {
             let same = word.tick() == event.0.tick() && word.0 & read == readable;
-            same.then_some(Word(word.0 & !(readable | FRESH) | PUT_OFF))
+            let ended = readable | FRESH | REMINDED | GUESSED;
+            same.then_some(Word(word.0 & !ended | PUT_OFF))
         })
     }
 
@@ -342,27 +343,31 @@ impl Source {
         self.wake(Ready::ALL);
     }
 
-    /// Wakes whoever waits for any of `ready`. A panic of a waker is contained: the hook has
+    /// Wakes whoever waits for any of `ready`; false if that is nobody. A panic of a waker is contained: the hook has
     /// reported it, and neither the other tasks nor the reactor's thread are to suffer from it.
-    pub(crate) fn wake(&self, ready: Ready) {
+    pub(crate) fn wake(&self, ready: Ready) -> bool {
         let mut waiters = self.lock();
         let reader = if ready.intersects(Ready::READ) { waiters.reader.take() } else { None };
         let writer = if ready.intersects(Ready::WRITE) { waiters.writer.take() } else { None };
+        let mut any = reader.is_some() | writer.is_some();
         if waiters.list.is_empty() {
             drop(waiters);
             reader.into_iter().chain(writer).for_each(|waker| contain(|| waker.wake()));
-            return;
+            return any;
         }
         let mut wakers = WakeList::new();
         reader.into_iter().chain(writer).for_each(|waker| wakers.push(waker));
         let last = waiters.tickets;
         while waiters.collect(ready, last, &mut wakers) {
             drop(waiters);
+            any = true;
             contain(|| wakers.wake_all());
             waiters = self.lock();
         }
         drop(waiters);
+        any |= !wakers.is_empty();
         contain(|| wakers.wake_all());
+        any
     }
 
     /// Waits in the slot of `direction`. The last task to poll is the one that is woken.
