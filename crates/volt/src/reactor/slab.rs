@@ -428,7 +428,8 @@ impl View {
             self.remind_group(unpark, place, false, false);
             #[cfg(volt_mutant = "guess_drops_notes")]
             self.chunks[place].iter().flat_map(|chunk| &chunk.put_off).for_each(|new| {
-                new.swap(0, Acquire);
+                // ORD relaxed: of a mutant.
+                new.swap(0, Relaxed);
             });
         }
         guessed
