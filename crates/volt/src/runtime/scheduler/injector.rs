@@ -16,20 +16,27 @@
 //! Rejected: a second queue of this type for what is set aside. A worker would look at two words where it
 //! looks at one, for each poll while it is the injector's turn.
 //!
-//! State: two singly linked lists under a mutex, and their lengths in one atomic word.
+//! What was pushed is in lists of its own, the *new* ones, until somebody takes tasks, and moves them behind the *old* ones.
+//! Rejected: one mutex for both. To cut a batch off is a walk over tasks that another processor has written, 64 cache
+//! misses; a thread that pushed meanwhile went to sleep, and woke up when a busy worker's time slice was over
+//! (`a_push_does_not_wait_for_who_takes`; measured in `docs/design/scheduler.md`).
+//!
+//! State: two singly linked lists under each of two mutexes, and the lengths in one atomic word.
 //!
 //! Invariants:
-//! 1. `lens` is written under the lock, and has the lengths of the lists.
+//! 1. The lengths in `lens` are added to under the mutex of the new lists, as tasks are pushed, and subtracted from after tasks
+//!    were taken: they are never below those of the lists.
 //! 2. A linked task is the queue's alone: nobody else holds its `Notified`.
+//! 3. Who holds the mutex of the new lists takes no other.
 //!
 //! | Edge  | Release side                  | Acquire side         | Carries | Model |
 //! |-------|-------------------------------|----------------------|---------|-------|
 //! | [IS1] | `Injector::publish` (and `Ring::publish`, `Ring::steal_into`) | `Injector::lens`, `Ring::is_empty` | that there is work, to a worker that parks (`idle.rs`) | none: under loom the fences of [ID1] stand between. Litmus test `order_parking::weak_orders_of_the_summary_or_the_queues_lose_a_task` of volt-models |
 //!
-//! Progress: a thread that is stopped inside the critical section holds up the others: at most 64
-//! pointer moves.
+//! Progress: a thread that is stopped while it pushes holds up all others, for some instructions; one that is stopped while
+//! it takes, those that take: at most 64 pointer moves.
 //!
-//! Cost: push a lock and an unlock, and one SeqCst store; a batch the same for all its tasks.
+//! Cost: push a lock and an unlock, and one read-modify-write; a batch twice the locks, for all its tasks.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -176,20 +183,31 @@ impl<T> std::fmt::Debug for Chain<T> {
     }
 }
 
-/// What the mutex holds.
+/// What a mutex holds.
 struct Lists<T> {
     open: Chain<T>,
     set_aside: Chain<T>,
 }
 
-/// The lengths of both lists: in the low half that of the open tasks. More than fit are told as so many.
+impl<T: Linked> Lists<T> {
+    const fn new() -> Self {
+        Self { open: Chain::new(), set_aside: Chain::new() }
+    }
+
+    fn append(&mut self, other: Self) {
+        self.open.append(other.open);
+        self.set_aside.append(other.set_aside);
+    }
+}
+
+/// The lengths of both lists: in the low half that of the open tasks. (The 4,294,967,296 tasks that do not fit into a half
+/// take 288 GiB.)
 #[derive(Clone, Copy)]
 struct Lens(u64);
 
 impl Lens {
-    fn of<T: Linked>(lists: &Lists<T>) -> Self {
-        let half = |list: &Chain<T>| list.len().min(u32::MAX as usize) as u64;
-        Self(half(&lists.set_aside) << 32 | half(&lists.open))
+    const fn new(open: usize, set_aside: usize) -> Self {
+        Self((set_aside as u64) << 32 | open as u64)
     }
 
     #[inline]
@@ -212,7 +230,9 @@ impl Lens {
 /// The injection queue.
 pub(crate) struct Injector<T> {
     lens: AtomicU64,
-    lists: Mutex<Lists<T>>,
+    /// What was pushed since somebody took tasks.
+    new: Mutex<Lists<T>>,
+    old: Mutex<Lists<T>>,
 }
 
 /// The smallest and the largest batch that a worker takes.
@@ -221,25 +241,38 @@ pub(crate) const MAX_BATCH: usize = 64;
 
 impl<T: Linked> Injector<T> {
     pub(crate) fn new() -> Self {
-        let lists = Lists { open: Chain::new(), set_aside: Chain::new() };
-        Self { lens: AtomicU64::new(0), lists: Mutex::new(lists) }
+        let [new, old] = [Lists::new(), Lists::new()].map(Mutex::new);
+        Self { lens: AtomicU64::new(0), new, old }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lists<T>> {
-        self.lists.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock_new(&self) -> MutexGuard<'_, Lists<T>> {
+        self.new.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Begins to take tasks, after whoever does so already.
+    pub(crate) fn consumer(&self) -> Consumer<'_, T> {
+        let old = self.old.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Consumer { injector: self, old }
+    }
+
+    /// Begins to take tasks, unless somebody does so already.
+    pub(crate) fn try_consumer(&self) -> Option<Consumer<'_, T>> {
+        // Nothing panics under the lock, so it is not poisoned.
+        let old = self.old.try_lock().ok()?;
+        Some(Consumer { injector: self, old })
     }
 
     #[inline]
     fn lens(&self) -> Lens {
-        // ORD[IS1] acquire: SeqCst; the total order with the store in `publish` decides.
+        // ORD[IS1] acquire: SeqCst; the total order with the addition in `publish` decides.
         Lens(self.lens.load(SeqCst))
     }
 
-    /// Makes it known that there are more. Under the lock.
+    /// Makes it known that there are more. Under the mutex of the new lists.
     #[inline]
-    fn publish(&self, lists: &Lists<T>) {
+    fn publish(&self, more: Lens) {
         // ORD[IS1] release: SeqCst, see `lens`.
-        self.lens.store(Lens::of(lists).0, SeqCst);
+        self.lens.fetch_add(more.0, SeqCst);
     }
 
     /// True if there is nothing to take for a member, which may be choosy; for the parking protocol, as
@@ -285,13 +318,13 @@ impl<T: Linked> Injector<T> {
     #[inline]
     #[must_use]
     pub(crate) unsafe fn push_if(&self, node: NonNull<T>, accept: impl FnOnce() -> bool) -> bool {
-        let mut lists = self.lock();
+        let mut new = self.lock_new();
         if !accept() {
             return false;
         }
         // SAFETY: the same obligation.
-        unsafe { lists.open.push(node) };
-        self.publish(&lists);
+        unsafe { new.open.push(node) };
+        self.publish(Lens::new(1, 0));
         true
     }
 
@@ -300,28 +333,29 @@ impl<T: Linked> Injector<T> {
     /// # Safety
     /// As of `push`.
     pub(crate) unsafe fn set_aside(&self, node: NonNull<T>) {
-        let mut lists = self.lock();
+        let mut new = self.lock_new();
         // SAFETY: the same obligation.
-        unsafe { lists.set_aside.push(node) };
-        self.publish(&lists);
+        unsafe { new.set_aside.push(node) };
+        self.publish(Lens::new(0, 1));
     }
 
-    /// Calls `f` under the lock: each push comes before it, with all that it leaves to see, or after.
+    /// Calls `f` while nobody pushes: each push comes before it, with all that it leaves to see, or after.
     pub(crate) fn between_pushes<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _lists = self.lock();
+        let _new = self.lock_new();
         f()
     }
 
     /// Appends a chain.
     pub(crate) fn push_batch(&self, chain: Chain<T>) {
-        let mut lists = self.lock();
-        lists.open.append(chain);
-        self.publish(&lists);
+        let mut new = self.lock_new();
+        let len = chain.len();
+        new.open.append(chain);
+        self.publish(Lens::new(len, 0));
     }
 
     /// Takes a node, from wherever.
     pub(crate) fn pop(&self) -> Option<NonNull<T>> {
-        self.pop_batch(1, Some(|_| false)).pop()
+        self.consumer().pop_batch(1, Some(|_| false)).pop()
     }
 
     /// How many tasks a member, which may be `choosy`, should take: its share among so many, from 4 to 64.
@@ -329,26 +363,35 @@ impl<T: Linked> Injector<T> {
     pub(crate) fn fair_share(&self, members: usize, choosy: bool) -> usize {
         (self.len_for(choosy) / members.max(1)).clamp(MIN_BATCH, MAX_BATCH)
     }
+}
 
+/// Takes nodes; nobody else does meanwhile.
+#[must_use]
+pub(crate) struct Consumer<'a, T> {
+    injector: &'a Injector<T>,
+    old: MutexGuard<'a, Lists<T>>,
+}
+
+impl<T: Linked> Consumer<'_, T> {
     /// Takes up to `count` nodes, the oldest ones of each list. For a choosy member (None) only open ones; for
     /// others what `is_quick` says so of, and first one of which that need not be so.
     pub(crate) fn pop_batch(
-        &self,
+        self,
         count: usize,
         is_quick: Option<impl Fn(NonNull<T>) -> bool>,
     ) -> Chain<T> {
-        if self.is_empty_for(is_quick.is_none()) {
-            return Chain::new();
-        }
-        let mut lists = self.lock();
-        let open = lists.open.len().min(count / 2);
+        let Self { injector, mut old } = self;
+        let new = std::mem::replace(&mut *injector.lock_new(), Lists::new());
+        old.append(new);
+        let open = old.open.len().min(count / 2);
         let mut taken = match is_quick {
             None => Chain::new(),
-            Some(is_quick) => lists.set_aside.take_first_and(count - open, is_quick),
+            Some(is_quick) => old.set_aside.take_first_and(count - open, is_quick),
         };
-        taken.append(lists.open.take(count - taken.len()));
+        let set_aside = taken.len();
+        taken.append(old.open.take(count - set_aside));
         // ORD relaxed: a consumer need not be seen: the stale lengths make somebody look in vain.
-        self.lens.store(Lens::of(&lists).0, Relaxed);
+        injector.lens.fetch_sub(Lens::new(taken.len() - set_aside, set_aside).0, Relaxed);
         taken
     }
 }

@@ -28,6 +28,7 @@ use volt_sync::internal::primitive::{Arc, fence};
 
 use super::crowd::ALONE_NS;
 use super::idle::Roles;
+use super::injector::Consumer;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
@@ -324,7 +325,8 @@ impl<'r> Worker<'r> {
         self.yielded.take()
     }
 
-    /// It is the injector's turn. The next one is when each of this member's own tasks has had one.
+    /// It is the injector's turn. The next one is when each of this member's own tasks has had one, or at once if another
+    /// member takes tasks now.
     #[cold]
     fn next_of_injector(&self) -> Option<NonNull<Header>> {
         let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
@@ -332,9 +334,11 @@ impl<'r> Worker<'r> {
             self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
             return None;
         }
+        // Who is woken from a wait for it may find the processor taken.
+        let consumer = self.shared.injector.try_consumer()?;
         self.flush_yielded(None);
         let own = self.slot.ring.len();
-        let task = self.fetch();
+        let task = self.fetch_from(consumer);
         self.pace.injector_had_its_turn(own as u32, is_empty());
         task.inspect(|_| self.pace.count_fetched())
     }
@@ -382,17 +386,22 @@ impl<'r> Worker<'r> {
     #[cold]
     pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
         self.overtook.set(false);
-        let choosy = self.choosy.get();
-        if self.shared.injector.is_empty_for(choosy) {
+        if self.shared.injector.is_empty_for(self.choosy.get()) {
             return None;
         }
+        self.fetch_from(self.shared.injector.consumer())
+    }
+
+    /// The same, of an injector that is probably not empty.
+    fn fetch_from(&self, consumer: Consumer<'_, Header>) -> Option<NonNull<Header>> {
+        self.overtook.set(false);
+        let choosy = self.choosy.get();
         let room = self.slot.batch.room() + self.slot.ring.room();
         let share = self.shared.injector.fair_share(self.shared.idle.load().attached(), choosy);
         // SAFETY: the injector has its `Notified`, and so it is alive.
         let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
         let is_quick = |task| self.shared.quick.knows(kind(task));
-        let mut batch =
-            self.shared.injector.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
+        let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
         let first = batch.pop()?;
         self.slot.metrics.batch_fetches.add(1);
         if batch.len() == 0 {

@@ -42,7 +42,7 @@ fn producers_and_a_batching_consumer() {
             taken: AtomicUsize::new(0),
         });
         let take = |world: &World, choosy: bool| {
-            let mut batch = world.queue.pop_batch(2, (!choosy).then_some(|_| true));
+            let mut batch = world.queue.consumer().pop_batch(2, (!choosy).then_some(|_| true));
             while let Some(node) = batch.pop() {
                 assert!(!choosy || node != NonNull::from(&world.nodes[0]));
                 world.taken.fetch_add(1, Relaxed);

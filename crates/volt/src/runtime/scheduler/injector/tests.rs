@@ -48,10 +48,24 @@ fn tasks_come_out_in_order_singly_and_in_batches() {
     assert_eq!(queue.len(), 10);
     // SAFETY: the nodes are alive.
     assert_eq!(unsafe { queue.pop().unwrap().as_ref() }.value, 0);
-    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [1, 2, 3]);
-    assert_eq!(values(queue.pop_batch(0, Some(is_quick))), []);
-    assert_eq!(values(queue.pop_batch(100, Some(is_quick))), [4, 5, 6, 7, 8, 9]);
+    assert_eq!(values(queue.consumer().pop_batch(3, Some(is_quick))), [1, 2, 3]);
+    assert_eq!(values(queue.consumer().pop_batch(0, Some(is_quick))), []);
+    assert_eq!(values(queue.consumer().pop_batch(100, Some(is_quick))), [4, 5, 6, 7, 8, 9]);
     assert!(queue.is_empty_for(false) && queue.pop().is_none());
+}
+
+#[test]
+fn a_push_does_not_wait_for_who_takes() {
+    let (nodes, queue) = (nodes(3), Injector::new());
+    let takes = queue.consumer();
+    // SAFETY: the nodes outlive the queue, and are pushed once.
+    unsafe { queue.push(NonNull::from(&nodes[0])) };
+    // SAFETY: the nodes outlive the queue, and are pushed once.
+    unsafe { queue.set_aside(NonNull::from(&nodes[1])) };
+    queue.push_batch(std::iter::once(NonNull::from(&nodes[2])).collect());
+    assert_eq!(queue.len(), 3);
+    drop(takes);
+    assert_eq!(values(queue.consumer().pop_batch(3, Some(is_quick))), [1, 0, 2]);
 }
 
 #[test]
@@ -75,16 +89,24 @@ fn a_batch_has_one_that_was_set_aside_and_quick_ones_behind_it() {
     }
     assert!(queue.has_set_aside());
     assert_eq!((queue.len(), queue.fair_share(2, false), queue.fair_share(2, true)), (20, 10, 5));
-    assert_eq!(values(queue.pop_batch(4, Some(is_quick))), [10, 11, 0, 1], "half of each");
-    assert_eq!(values(queue.pop_batch(3, CHOOSY)), [2, 3, 4]);
-    assert_eq!(values(queue.pop_batch(7, Some(is_quick))), [12, 5, 6, 7, 8, 9], "13 is not quick");
-    assert_eq!(values(queue.pop_batch(100, CHOOSY)), []);
+    assert_eq!(
+        values(queue.consumer().pop_batch(4, Some(is_quick))),
+        [10, 11, 0, 1],
+        "half of each"
+    );
+    assert_eq!(values(queue.consumer().pop_batch(3, CHOOSY)), [2, 3, 4]);
+    assert_eq!(
+        values(queue.consumer().pop_batch(7, Some(is_quick))),
+        [12, 5, 6, 7, 8, 9],
+        "13 is not quick"
+    );
+    assert_eq!(values(queue.consumer().pop_batch(100, CHOOSY)), []);
     assert!(queue.is_empty_for(true) && !queue.is_empty_for(false));
-    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [13]);
-    assert_eq!(values(queue.pop_batch(3, Some(is_quick))), [14, 15, 16]);
+    assert_eq!(values(queue.consumer().pop_batch(3, Some(is_quick))), [13]);
+    assert_eq!(values(queue.consumer().pop_batch(3, Some(is_quick))), [14, 15, 16]);
     // SAFETY: the nodes outlive the queue, and this one is in no list.
     unsafe { queue.push(NonNull::from(&nodes[0])) };
-    assert_eq!(values(queue.pop_batch(1, Some(is_quick))), [17]);
-    assert_eq!(values(queue.pop_batch(9, Some(is_quick))), [18, 19, 0]);
+    assert_eq!(values(queue.consumer().pop_batch(1, Some(is_quick))), [17]);
+    assert_eq!(values(queue.consumer().pop_batch(9, Some(is_quick))), [18, 19, 0]);
     assert!(queue.is_empty_for(false) && !queue.has_set_aside());
 }

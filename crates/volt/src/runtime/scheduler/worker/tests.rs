@@ -280,6 +280,33 @@ fn the_injectors_turn_is_before_the_lifo_slot() {
     assert_eq!(order, "ijlrs");
 }
 
+/// A member that has tasks of its own does not wait for another one that takes some of the injector.
+#[test]
+fn the_injectors_turn_is_later_if_another_member_takes() {
+    let config = Config { global_queue_interval: Some(1), ..Config::default() };
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(config, 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    let order = Order::default();
+    for name in ['o', 'p', 'i'] {
+        drop(shared.spawn(order.clone().note(name)));
+    }
+    for _ in 0..2 {
+        worker.push(shared.injector.pop().unwrap());
+    }
+    context::with_worker(&worker, || {
+        while !worker.pace.injector_has_its_turn() {}
+        let takes = shared.injector.try_consumer().expect("nobody takes");
+        assert_eq!(worker.step(), Step::Continue);
+        drop(takes);
+        assert_eq!((worker.step(), worker.step()), (Step::Continue, Step::Continue));
+    });
+    assert_eq!(*order.0.lock().unwrap(), "oip");
+    shared.begin_shutdown();
+    context::with_worker(&worker, || worker.end());
+}
+
 /// Two workers, the first of which has nothing. The other one has `theirs` in its ring, and the injector
 /// `outside`: what the first one runs, in order. If it has `looked`, it has seen the injector empty just before;
 /// what its search finds then is before the bar.
