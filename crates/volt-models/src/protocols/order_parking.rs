@@ -47,12 +47,29 @@ fn miss(one: Side, other: Side) -> bool {
 }
 
 /// Finding P1 in C++20, edges ID3 and IS1. Poster: SeqCst store of the ring's tail
-/// (`Ring::publish`, `Ring::steal_into`) or the injector's length, then a SeqCst load of the summary
+/// (`Ring::publish`, `Ring::steal_into`), or addition to the injector's length, then a SeqCst load of the summary
 /// (`Idle::notify`). Sleeper: SeqCst exchange of the summary (`Idle::park`), then SeqCst loads of
-/// the queues (`Ring::is_empty`, `Injector::is_empty`).
+/// the queues (`Ring::is_empty`, `Injector::is_empty_for`).
 #[test]
 fn a_poster_and_a_parking_member_do_not_miss_each_other() {
     assert!(!miss(store(SeqCst, SeqCst), update(SeqCst, SeqCst)));
+    assert!(!miss(update(SeqCst, SeqCst), update(SeqCst, SeqCst)));
+}
+
+/// The injector's length is added to (`Injector::publish`), and another member that takes what was there before subtracts
+/// from it, relaxed (here: sets another bit): the sleeper that comes after the addition sees it all the same.
+#[test]
+fn a_relaxed_subtraction_hides_no_addition() {
+    let mut program = Litmus::new();
+    let [len, summary] = program.locations();
+    let mut poster = program.thread();
+    poster.add(len, 1, SeqCst);
+    let saw_parked = poster.load(summary, SeqCst);
+    let mut sleeper = program.thread();
+    sleeper.add(summary, 1, SeqCst);
+    let saw_len = sleeper.load(len, SeqCst);
+    program.thread().add(len, 2, Relaxed);
+    program.assert_forbids(|seen| seen[saw_parked] == 0 && seen[saw_len] & 1 == 0);
 }
 
 /// Each of the four accesses has to be SeqCst; an exchange that is only AcqRel does not do.

@@ -6,13 +6,13 @@
 //!
 //! | Edge  | Release side   | Acquire side     | Carries   | Model                                     |
 //! |-------|----------------|------------------|-----------|-------------------------------------------|
-//! | [TS1] | a guard's drop | `Mutex::take`    | the value | none: not compiled in anything that ships |
+//! | [TS1] | a guard's drop | `Mutex::try_take` | the value | none: not compiled in anything that ships |
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::LockResult;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{LockResult, TryLockError, TryLockResult};
 use std::time::Duration;
 
 /// A mutex whose waiters yield.
@@ -48,12 +48,27 @@ impl<T> Mutex<T> {
         Ok(self.take())
     }
 
+    /// Locks, unless it is locked.
+    ///
+    /// # Errors
+    /// If it is.
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        self.try_take().ok_or(TryLockError::WouldBlock)
+    }
+
     fn take(&self) -> MutexGuard<'_, T> {
-        // ORD[TS1] acquire: what the last holder did with the value.
-        while self.locked.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+        loop {
+            if let Some(guard) = self.try_take() {
+                return guard;
+            }
             std::thread::yield_now();
         }
-        MutexGuard(self)
+    }
+
+    fn try_take(&self) -> Option<MutexGuard<'_, T>> {
+        // ORD[TS1] acquire: what the last holder did with the value.
+        let taken = self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+        taken.then(|| MutexGuard(self))
     }
 
     /// The value.

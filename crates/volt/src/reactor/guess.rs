@@ -8,7 +8,7 @@
 //!
 //! Whoever else waits for the system waits longer by what runs after [`RUN`] guesses at most, the last of which is made
 //! within [`RUN_NS`] of the first, until the thread has run out of tasks or the tick has its own look. That look is made
-//! whatever the guesses were worth. If it has something else to read, or for somebody who waited to write, it ends the
+//! whatever the guesses were worth. If it has something else to read, or somebody has waited for something else, it ends the
 //! guesses: they make looks rarer, and so what others have waited shows in few of them. (A lone event that was not
 //! expected, of two that were not put off, does not: it is mostly one of the pair's.) Learning again takes as
 //! long as the first time, which is long for that reason.
@@ -66,8 +66,8 @@ impl Failures {
 }
 
 impl Guess {
-    /// A look had so many events of use: of reading, or for somebody who waited. The last one was of reading from slot
-    /// `last_read`, or not of reading; `expected` was what would have been guessed.
+    /// A look had so many events of use: of reading, the last one from slot `last_read`, and for somebody who waited for
+    /// something else. `expected` was what would have been guessed.
     #[inline]
     pub(super) fn looked(
         &mut self,

@@ -289,9 +289,10 @@ pub(crate) struct View {
     /// The polls before the next look were long.
     hurried: bool,
     guess: Guess,
-    /// The events since the last look or wait began that were of reading, or for somebody who waited.
+    /// The events since the last look or wait began that were of reading, and those for somebody who waited for
+    /// something else.
     useful: usize,
-    /// The index of the slot of the last of those, if it was of reading.
+    /// The index of the slot of the last of the former.
     last_read: Option<usize>,
 }
 
@@ -357,9 +358,10 @@ impl View {
             if reads {
                 self.old[place].forget(1 << slot);
             }
-            if source.wake(ready) | reads {
-                self.useful += 1;
-                self.last_read = reads.then_some(token.index());
+            let writes = source.wake(ready);
+            self.useful += usize::from(reads) + usize::from(writes);
+            if reads {
+                self.last_read = Some(token.index());
             }
         }
         current
@@ -390,6 +392,7 @@ impl View {
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.useful = 0;
+        self.last_read = None;
     }
 
     /// The index of the slot whose read was put off and is guessed to have the next event, if there is one.

@@ -343,31 +343,30 @@ impl Source {
         self.wake(Ready::ALL);
     }
 
-    /// Wakes whoever waits for any of `ready`; false if that is nobody. A panic of a waker is contained: the hook has
+    /// Wakes whoever waits for any of `ready`. A panic of a waker is contained: the hook has
     /// reported it, and neither the other tasks nor the reactor's thread are to suffer from it.
+    /// True if one of them does not wait to read.
     pub(crate) fn wake(&self, ready: Ready) -> bool {
         let mut waiters = self.lock();
         let reader = if ready.intersects(Ready::READ) { waiters.reader.take() } else { None };
         let writer = if ready.intersects(Ready::WRITE) { waiters.writer.take() } else { None };
-        let mut any = reader.is_some() | writer.is_some();
+        let mut writes = writer.is_some();
         if waiters.list.is_empty() {
             drop(waiters);
             reader.into_iter().chain(writer).for_each(|waker| contain(|| waker.wake()));
-            return any;
+            return writes;
         }
         let mut wakers = WakeList::new();
         reader.into_iter().chain(writer).for_each(|waker| wakers.push(waker));
         let last = waiters.tickets;
-        while waiters.collect(ready, last, &mut wakers) {
+        while waiters.collect(ready, last, &mut wakers, &mut writes) {
             drop(waiters);
-            any = true;
             contain(|| wakers.wake_all());
             waiters = self.lock();
         }
         drop(waiters);
-        any |= !wakers.is_empty();
         contain(|| wakers.wake_all());
-        any
+        writes
     }
 
     /// Waits in the slot of `direction`. The last task to poll is the one that is woken.
@@ -415,9 +414,15 @@ impl Source {
 }
 
 impl Waiters {
-    /// Takes the wakers of the list's waiters for `ready`, up to the ticket `last`. True if the
-    /// batch is full, and there may be more.
-    fn collect(&mut self, ready: Ready, last: u32, wakers: &mut WakeList) -> bool {
+    /// Takes the wakers of the list's waiters for `ready`, up to the ticket `last`, and notes whether one does not wait
+    /// to read. True if the batch is full, and there may be more.
+    fn collect(
+        &mut self,
+        ready: Ready,
+        last: u32,
+        wakers: &mut WakeList,
+        writes: &mut bool,
+    ) -> bool {
         let mut next = self.list.front();
         while let Some(mut node) = next {
             // SAFETY: linked, so alive, and the lock is held (invariant 3).
@@ -433,6 +438,7 @@ impl Waiters {
             if wakers.is_full() {
                 return true;
             }
+            *writes |= !waiter.mask.intersects(Ready::READ);
             waiter.waker.take().into_iter().for_each(|waker| wakers.push(waker));
             waiter.fired = true;
             // SAFETY: `node` is linked in this list.

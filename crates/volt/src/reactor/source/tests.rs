@@ -65,6 +65,22 @@ fn a_fresh_source_is_worth_one_read_but_not_readable() {
 }
 
 #[test]
+fn a_wake_tells_whether_somebody_waited_for_something_else_than_to_read() {
+    let source = Source::new();
+    let mut cx = Context::from_waker(Waker::noop());
+    let both = Ready::READABLE | Ready::WRITABLE;
+    assert!(!source.wake(both), "nobody waits");
+    for (interest, writes) in [(Interest::READABLE, false), (Interest::WRITABLE, true)] {
+        let direction = if writes { Direction::Write } else { Direction::Read };
+        assert!(source.poll_ready(direction, &mut cx).is_pending());
+        assert_eq!(source.wake(both), writes);
+        let mut waits = pin!(source.readiness(interest));
+        assert!(waits.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(source.wake(both), writes, "in the list");
+    }
+}
+
+#[test]
 fn each_direction_wakes_its_own_task() {
     let source = Source::new();
     let ((reads, reader), (writes, writer)) = (counter(), counter());

@@ -26,7 +26,7 @@
 //!   all: one leak disables all later wake-ups (P2). Tickets, below, decide;
 //! * one 64-bit word for bits and counts: no more than some 40 members.
 //!
-//! Protocol to post work: make it visible in a queue (SeqCst store), then [`notify`]: unless
+//! Protocol to post work: make it visible in a queue (SeqCst store or read-modify-write), then [`notify`]: unless
 //! somebody searches or nobody is parked, take a *ticket* (parked - 1, searching + 1 in one CAS),
 //! clear any parked bit, and unpark its member, who is now a searcher.
 //!

@@ -24,8 +24,8 @@
 //! State: two singly linked lists under each of two mutexes, and the lengths in one atomic word.
 //!
 //! Invariants:
-//! 1. The lengths in `lens` are added to under the mutex of the new lists, as tasks are pushed, and subtracted from after tasks
-//!    were taken: they are never below those of the lists.
+//! 1. The lengths in `lens` are added to under the mutex of the new lists (the push lock), as tasks are pushed, and subtracted
+//!    from after tasks were taken: while nobody pushes, they are not below those of the lists.
 //! 2. A linked task is the queue's alone: nobody else holds its `Notified`.
 //! 3. Who holds the mutex of the new lists takes no other.
 //!
@@ -39,6 +39,7 @@
 //! Cost: push a lock and an unlock, and one read-modify-write; a batch twice the locks, for all its tasks.
 
 use std::ptr::NonNull;
+use std::sync::TryLockError;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
@@ -257,8 +258,11 @@ impl<T: Linked> Injector<T> {
 
     /// Begins to take tasks, unless somebody does so already.
     pub(crate) fn try_consumer(&self) -> Option<Consumer<'_, T>> {
-        // Nothing panics under the lock, so it is not poisoned.
-        let old = self.old.try_lock().ok()?;
+        let old = match self.old.try_lock() {
+            Ok(old) => old,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         Some(Consumer { injector: self, old })
     }
 

@@ -13,7 +13,7 @@
 //! |----------------------|-------------------|------------------------------------------------------|
 //! | a worker             | by a store        | late: but it ends before the last one reads its count |
 //! | a guest              | by a read-modify-write | by a look after that: [LV2]                     |
-//! | a thread that is none | under the injector's lock | under the same lock                          |
+//! | a thread that is none | under the injector's push lock | under the same lock                          |
 //!
 //! Invariants:
 //! 1. A task is counted as spawned before anybody else can have it, and as finished once: by its runner,
@@ -21,7 +21,7 @@
 //!    refused: whoever drops the future then keeps the scheduler alive by itself). A thread that does not keep
 //!    the scheduler alive uses it no more after that.
 //! 2. A count is written by one thread at a time: that which is the member. Those of threads that are
-//!    none are under the injector's lock (`spawned`), or written by read-modify-writes (`finished`).
+//!    none are under the injector's push lock (`spawned`), or written by read-modify-writes (`finished`).
 //! 3. After `Shared::close`, when all workers have ended, no task is counted as spawned and then queued.
 //!
 //! Why `Shared::has_tasks` can be believed then: it adds up the finished tasks first, and sees of each of
@@ -135,7 +135,7 @@ impl Shared {
         open
     }
 
-    /// Counts a task that a thread spawns that is no member, under the injector's lock. False as above.
+    /// Counts a task that a thread spawns that is no member, under the injector's push lock. False as above.
     pub(super) fn count_spawned_outside(&self) -> bool {
         // ORD relaxed: under the lock.
         let open = !self.closed.load(Relaxed);

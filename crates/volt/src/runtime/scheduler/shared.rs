@@ -156,20 +156,20 @@ pub(crate) struct Shared {
     pub(super) crowd: Crowd,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
-    /// No more tasks are accepted. Written under the injector's lock.
+    /// No more tasks are accepted. Written under the injector's push lock.
     pub(super) closed: AtomicBool,
-    /// Nobody waits any more for tasks that are about to be queued. Used under the injector's lock.
+    /// Nobody waits any more for tasks that are about to be queued. Used under the injector's push lock.
     pub(super) abandoned: AtomicBool,
     /// Since then, this holds a count of itself: who is about to queue a task may have none. Used under the
-    /// injector's lock.
+    /// injector's push lock.
     pub(super) holds_itself: AtomicBool,
     /// Workers that have not ended.
     workers_left: AtomicUsize,
     pub(crate) threads: Arc<Threads>,
     pub(crate) blocking: Pool,
-    /// Written under the injector's lock.
+    /// Written under the injector's push lock.
     pub(crate) remote: Counter,
-    /// Of threads that are no members: `spawned` is written under the injector's lock.
+    /// Of threads that are no members: `spawned` is written under the injector's push lock.
     pub(super) outside: Tally,
     pub(crate) driver_turns: Counter,
 }

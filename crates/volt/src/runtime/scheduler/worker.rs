@@ -334,11 +334,10 @@ impl<'r> Worker<'r> {
             self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
             return None;
         }
-        // Who is woken from a wait for it may find the processor taken.
-        let consumer = self.shared.injector.try_consumer()?;
         self.flush_yielded(None);
         let own = self.slot.ring.len();
-        let task = self.fetch_from(consumer);
+        // Who is woken from a wait for it may find the processor taken.
+        let task = self.fetch_from(self.shared.injector.try_consumer()?);
         self.pace.injector_had_its_turn(own as u32, is_empty());
         task.inspect(|_| self.pace.count_fetched())
     }

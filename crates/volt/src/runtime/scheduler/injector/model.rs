@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, thread};
 
-use super::{Injector, Linked};
+use super::{Chain, Consumer, Injector, Linked};
 
 struct Node {
     next: UnsafeCell<Option<NonNull<Node>>>,
@@ -62,6 +62,45 @@ fn producers_and_a_batching_consumer() {
         consumer.join().unwrap();
         while !world.queue.is_empty_for(false) {
             take(&world, false);
+        }
+        assert_eq!(world.taken.load(Relaxed), 3);
+    });
+}
+
+/// One waits for the other, which does not wait; what one leaves, the other one takes, in order.
+#[test]
+fn two_consumers_against_a_producer() {
+    loom::model(|| {
+        let world = Arc::new(World {
+            nodes: (0..3).map(|_| Node { next: UnsafeCell::new(None) }).collect(),
+            queue: Injector::new(),
+            taken: AtomicUsize::new(0),
+        });
+        world.queue.push_batch(world.nodes[..2].iter().map(NonNull::from).collect());
+        let producer = thread::spawn({
+            let world = world.clone();
+            // SAFETY: the world outlives the queue.
+            move || unsafe { world.queue.push(NonNull::from(&world.nodes[2])) }
+        });
+        let take = |world: &World, consumer: Option<Consumer<'_, Node>>| {
+            let mut batch = consumer.map_or(Chain::new(), |it| it.pop_batch(1, Some(|_| true)));
+            let taken = batch.pop();
+            assert!(world.queue.len() <= 3, "a length below 0");
+            world.taken.fetch_add(usize::from(taken.is_some()), Relaxed);
+            taken
+        };
+        let other = thread::spawn({
+            let world = world.clone();
+            move || take(&world, world.queue.try_consumer()).map(|node| node.as_ptr() as usize)
+        });
+        let first = take(&world, Some(world.queue.consumer())).expect("two were there");
+        let second = other.join().unwrap();
+        let address = |index: usize| NonNull::from(&world.nodes[index]).as_ptr() as usize;
+        let oldest = usize::from(second == Some(address(0)));
+        assert_eq!(first.as_ptr() as usize, address(oldest), "not the oldest that was left");
+        producer.join().unwrap();
+        while !world.queue.is_empty_for(false) {
+            take(&world, Some(world.queue.consumer()));
         }
         assert_eq!(world.taken.load(Relaxed), 3);
     });
