@@ -6,7 +6,7 @@
 //!
 //! | Edge  | Release side   | Acquire side     | Carries   | Model                                     |
 //! |-------|----------------|------------------|-----------|-------------------------------------------|
-//! | [TS1] | a guard's drop | `Mutex::try_take` | the value | none: not compiled in anything that ships |
+//! | [TS1] | a guard's drop | `Mutex::try_lock` | the value | none: not compiled in anything that ships |
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -53,22 +53,20 @@ impl<T> Mutex<T> {
     /// # Errors
     /// If it is.
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        self.try_take().ok_or(TryLockError::WouldBlock)
+        // ORD[TS1] acquire: what the last holder did with the value.
+        match self.locked.compare_exchange(false, true, Acquire, Relaxed) {
+            Ok(_) => Ok(MutexGuard(self)),
+            Err(_) => Err(TryLockError::WouldBlock),
+        }
     }
 
     fn take(&self) -> MutexGuard<'_, T> {
         loop {
-            if let Some(guard) = self.try_take() {
+            if let Ok(guard) = self.try_lock() {
                 return guard;
             }
             std::thread::yield_now();
         }
-    }
-
-    fn try_take(&self) -> Option<MutexGuard<'_, T>> {
-        // ORD[TS1] acquire: what the last holder did with the value.
-        let taken = self.locked.compare_exchange(false, true, Acquire, Relaxed).is_ok();
-        taken.then(|| MutexGuard(self))
     }
 
     /// The value.

@@ -68,11 +68,16 @@ impl State {
         self.count >= self.trust && self.count <= self.trust + PUT_OFF
     }
 
+    /// Nothing is known, and it takes `trust` reads in vain to learn.
+    const fn new(trust: u8) -> Self {
+        Self { tick: 0, count: 0, trust, credit: 0, stream: false }
+    }
+
     /// What was learnt does not hold.
     fn unlearnt(self) -> Self {
         let learnt = self.count >= self.trust;
         let trust = if learnt { 2 * self.trust + 1 } else { self.trust };
-        Self { tick: 0, count: 0, trust: trust.min(*TRUST.end()), credit: 0, stream: false }
+        Self::new(trust.min(*TRUST.end()))
     }
 }
 
@@ -80,8 +85,7 @@ impl Habit {
     pub(super) fn new() -> Self {
         let habit = Self(AtomicU64::new(0));
         // Not the tick of a source that has had no event.
-        let (tick, trust) = (0xff_ffff, *TRUST.start());
-        habit.store(State { tick, count: 0, trust, credit: 0, stream: false });
+        habit.store(State { tick: 0xff_ffff, ..State::new(*TRUST.start()) });
         habit
     }
 

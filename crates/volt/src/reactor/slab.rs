@@ -354,15 +354,12 @@ impl View {
         let source = &chunk.sources[slot];
         let current = source.set(token.generation(), ready);
         if current {
-            let reads = ready.intersects(Ready::READ);
-            if reads {
+            if ready.intersects(Ready::READ) {
+                self.useful += 1;
+                self.last_read = Some(token.index());
                 self.old[place].forget(1 << slot);
             }
-            let writes = source.wake(ready);
-            self.useful += usize::from(reads) + usize::from(writes);
-            if reads {
-                self.last_read = Some(token.index());
-            }
+            self.useful += usize::from(source.wake(ready));
         }
         current
     }

@@ -172,6 +172,15 @@ impl Pair {
     }
 }
 
+/// Exchanges `count` messages of a pair in turns. Returns how many looks that took.
+fn exchanges(pair: &Pair, reactor: &mut Reactor, handle: &Handle, count: usize) -> u32 {
+    let mut looks = 0;
+    for round in 0..count {
+        pair.exchange(round % 2, || guess_or_look(reactor, handle, &mut looks));
+    }
+    looks
+}
+
 /// Turns a reactor as a member that runs alone, and counts the looks.
 fn guess_or_look(reactor: &mut Reactor, handle: &Handle, looks: &mut u32) {
     if !reactor.guess(handle, || 0) {
@@ -185,15 +194,8 @@ fn messages_to_and_fro_spare_most_looks_and_whoever_else_has_an_event_is_soon_fo
     TURNS.set(true);
     let (mut reactor, handle) = Reactor::new().unwrap();
     let (pair, other) = (Pair::new(&handle), Pair::new(&handle));
-    let mut looks = 0;
     [&pair, &other].into_iter().for_each(|pair| assert!(!pair.read(0) && !pair.read(1)));
-    let mut exchanges = |reactor: &mut Reactor, count| {
-        looks = 0;
-        for round in 0..count {
-            pair.exchange(round % 2, || guess_or_look(reactor, &handle, &mut looks));
-        }
-        looks
-    };
+    let exchanges = |reactor: &mut Reactor, count| exchanges(&pair, reactor, &handle, count);
     assert_eq!(exchanges(&mut reactor, 14), 14, "both put nothing off");
     exchanges(&mut reactor, 86);
     let learnt = exchanges(&mut reactor, 1000);
@@ -233,13 +235,7 @@ fn room_for_somebody_who_waits_to_write_ends_the_guesses() {
     let (mut reactor, handle) = Reactor::new().unwrap();
     let (pair, other) = (Pair::new(&handle), Pair::new(&handle));
     [&pair, &other].into_iter().for_each(|pair| assert!(!pair.read(0) && !pair.read(1)));
-    let mut exchanges = |count| {
-        let mut looks = 0;
-        for round in 0..count {
-            pair.exchange(round % 2, || guess_or_look(&mut reactor, &handle, &mut looks));
-        }
-        looks
-    };
+    let mut exchanges = |count| exchanges(&pair, &mut reactor, &handle, count);
     let [mut writer, mut reader] = other.ends.each_ref();
     // The second time its event comes as well, but nobody waits for it.
     for waits in [true, false] {

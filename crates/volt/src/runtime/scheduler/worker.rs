@@ -337,7 +337,9 @@ impl<'r> Worker<'r> {
         self.flush_yielded(None);
         let own = self.slot.ring.len();
         // Who is woken from a wait for it may find the processor taken.
-        let task = self.fetch_from(self.shared.injector.try_consumer()?);
+        let consumer = self.shared.injector.try_consumer()?;
+        self.overtook.set(false);
+        let task = self.fetch_from(consumer);
         self.pace.injector_had_its_turn(own as u32, is_empty());
         task.inspect(|_| self.pace.count_fetched())
     }
@@ -393,7 +395,6 @@ impl<'r> Worker<'r> {
 
     /// The same, of an injector that is probably not empty.
     fn fetch_from(&self, consumer: Consumer<'_, Header>) -> Option<NonNull<Header>> {
-        self.overtook.set(false);
         let choosy = self.choosy.get();
         let room = self.slot.batch.room() + self.slot.ring.room();
         let share = self.shared.injector.fair_share(self.shared.idle.load().attached(), choosy);

@@ -28,6 +28,17 @@ struct World {
     taken: AtomicUsize,
 }
 
+impl World {
+    /// Three nodes and an empty queue.
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            nodes: (0..3).map(|_| Node { next: UnsafeCell::new(None) }).collect(),
+            queue: Injector::new(),
+            taken: AtomicUsize::new(0),
+        })
+    }
+}
+
 // SAFETY: loom checks the accesses to the nodes.
 unsafe impl Send for World {}
 // SAFETY: loom checks the accesses to the nodes.
@@ -36,11 +47,7 @@ unsafe impl Sync for World {}
 #[test]
 fn producers_and_a_batching_consumer() {
     loom::model(|| {
-        let world = Arc::new(World {
-            nodes: (0..3).map(|_| Node { next: UnsafeCell::new(None) }).collect(),
-            queue: Injector::new(),
-            taken: AtomicUsize::new(0),
-        });
+        let world = World::new();
         let take = |world: &World, choosy: bool| {
             let mut batch = world.queue.consumer().pop_batch(2, (!choosy).then_some(|_| true));
             while let Some(node) = batch.pop() {
@@ -71,11 +78,7 @@ fn producers_and_a_batching_consumer() {
 #[test]
 fn two_consumers_against_a_producer() {
     loom::model(|| {
-        let world = Arc::new(World {
-            nodes: (0..3).map(|_| Node { next: UnsafeCell::new(None) }).collect(),
-            queue: Injector::new(),
-            taken: AtomicUsize::new(0),
-        });
+        let world = World::new();
         world.queue.push_batch(world.nodes[..2].iter().map(NonNull::from).collect());
         let producer = thread::spawn({
             let world = world.clone();
