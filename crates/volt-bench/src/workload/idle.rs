@@ -24,16 +24,17 @@ pub(crate) fn rows() -> Vec<Row> {
                 let time = time(b);
                 measure(b, || std::thread::sleep(time));
             }),
-        Row::new("idle/tick_cpu", "Processor time of a 1 ms interval, a second")
-            .long()
-            .unit("us", 5.0)
-            .volt("volt", ticking::<on_volt::Multi>)
-            .peer("tokio", ticking::<on_tokio::Multi>)
-            .peer("async-io", ticking::<smol::Multi>)
-            .floor("sleeping thread", |b| {
-                let time = time(b);
-                measure(b, || sleep_each_millisecond(time));
-            }),
+        tick_row("idle/tick_cpu", "Processor time of a 1 ms interval, a second")
+            .volt("volt", |b| ticking::<on_volt::Multi>(b, 1))
+            .peer("tokio", |b| ticking::<on_tokio::Multi>(b, 1))
+            .peer("async-io", |b| ticking::<smol::Multi>(b, 1))
+            .floor("sleeping thread", |b| sleeping(b, 1)),
+        // As many programs that mostly wait do it; the switches beside those of the tick show here.
+        tick_row("idle/slow_tick_cpu", "Processor time of a 20 ms interval, a second")
+            .volt("volt", |b| ticking::<on_volt::Multi>(b, 20))
+            .peer("tokio", |b| ticking::<on_tokio::Multi>(b, 20))
+            .peer("async-io", |b| ticking::<smol::Multi>(b, 20))
+            .floor("sleeping thread", |b| sleeping(b, 20)),
     ]
 }
 
@@ -46,12 +47,17 @@ pub(crate) fn idle<R: Runtime>(b: &mut Bench) {
     measure(b, || std::thread::sleep(time));
 }
 
-pub(crate) fn ticking<R: Timers>(b: &mut Bench) {
+fn tick_row(id: &'static str, title: &'static str) -> Row {
+    Row::new(id, title).long().unit("us", 5.0)
+}
+
+/// A task that ticks every `ms` milliseconds.
+pub(crate) fn ticking<R: Timers>(b: &mut Bench, ms: u64) {
     let runtime = R::start();
     let time = time(b);
     measure(b, || {
         runtime.run_task(async move {
-            let mut interval = R::interval(Duration::from_millis(1));
+            let mut interval = R::interval(Duration::from_millis(ms));
             let start = Instant::now();
             let mut ticks = 0;
             while start.elapsed() < time {
@@ -64,13 +70,16 @@ pub(crate) fn ticking<R: Timers>(b: &mut Bench) {
 }
 
 /// The same ticks without a runtime: what the kernel takes for them.
-fn sleep_each_millisecond(time: Duration) {
-    let start = Instant::now();
-    let mut next = start;
-    while start.elapsed() < time {
-        next += Duration::from_millis(1);
-        std::thread::sleep(next.saturating_duration_since(Instant::now()));
-    }
+fn sleeping(b: &mut Bench, ms: u64) {
+    let time = time(b);
+    measure(b, || {
+        let start = Instant::now();
+        let mut next = start;
+        while start.elapsed() < time {
+            next += Duration::from_millis(ms);
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+    });
 }
 
 fn time(b: &Bench) -> Duration {

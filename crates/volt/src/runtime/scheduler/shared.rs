@@ -28,10 +28,10 @@ use super::lifo::Lifo;
 use super::living::Tally;
 use super::park::Park;
 use super::quick::{self, Quick};
-use super::registry;
 use super::ring::{Pushed, Ring};
 use super::threads::Threads;
 use super::waiting::Waiting;
+use super::{registry, stall};
 use crate::runtime::blocking::{self, Pool};
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -79,7 +79,7 @@ pub(crate) struct Slot {
     /// Where the member sleeps. A guest's is its own; see `guest.rs` for who may look.
     pub(super) park: AtomicPtr<Park>,
     pub(crate) metrics: SlotMetrics,
-    pub(super) watched: super::stall::Watched,
+    pub(super) watched: stall::Watched,
 }
 
 impl Slot {
@@ -95,7 +95,7 @@ impl Slot {
             batch: Ring::new(),
             park: AtomicPtr::new(ptr::null_mut()),
             metrics: SlotMetrics::new(),
-            watched: super::stall::Watched::new(),
+            watched: stall::Watched::new(),
         }
     }
 
@@ -151,8 +151,8 @@ pub(crate) struct Shared {
     driver: UnsafeCell<Driver>,
     /// The index + 1 of a member that would rather wait in the driver itself. A hint.
     driver_wish: AtomicUsize,
-    /// The watcher sleeps for long (`stall.rs`). A hint.
-    pub(super) drowsy: AtomicBool,
+    /// How the watcher sleeps (`stall.rs`).
+    pub(super) sleep: stall::Sleep,
     pub(super) crowd: Crowd,
     pub(crate) driver_handle: driver::Handle,
     shutdown: AtomicBool,
@@ -222,7 +222,7 @@ impl Shared {
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),
             driver_wish: AtomicUsize::new(0),
-            drowsy: AtomicBool::new(false),
+            sleep: stall::Sleep::new(),
             crowd: Crowd::new(),
             driver_handle,
             shutdown: AtomicBool::new(false),

@@ -10,7 +10,7 @@ use volt_sync::internal::primitive::{fence, spin};
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
 use super::quick;
-use super::stall::{Look, Watch};
+use super::stall::Look;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::call_hook;
 use crate::runtime::driver::{self, Driver};
@@ -73,7 +73,7 @@ impl Worker<'_> {
         self.slot.choosy.store(self.choosy.get(), Relaxed);
         self.roles.set(roles);
         if roles.watcher {
-            self.watch.set(Watch::new(self.shared.driver_turns.get()));
+            self.watch.set(self.begin_watch());
         }
         self.stage.set(Stage::Published);
     }

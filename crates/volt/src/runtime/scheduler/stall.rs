@@ -12,17 +12,22 @@
 //! each event.) If nothing at all happened since the last look and nothing is left to watch, the
 //! watcher goes to sleep for good.
 //!
-//! A runtime that does a little every millisecond should not pay for two wake-ups where one is
-//! enough. So the watcher looks ever less often (is *drowsy*, up to [`CALM_LOOK`]) as long as each
-//! look finds all others parked, and all that they have polled since the last one is of a kind that
-//! is known to be quick (`quick.rs`). One look that finds somebody at work, and it looks again after
+//! A runtime that does a little every few milliseconds should not pay for two wake-ups where one is
+//! enough. So the watcher is *drowsy*, and looks after [`CALM_LOOK`] only, as long as each look finds that
+//! all is *calm*: all others are parked, and all that they have polled since the last one is of a kind
+//! that is known to be quick (`quick.rs`). It becomes so at once if they polled seldom ([`FEW_NS`]), step by step if
+//! not. One look that finds somebody at work, and it looks again after
 //! [`FIRST_LOOK`]. And a member that is about to poll something of another kind wakes a drowsy
-//! watcher ([`Worker::rouse_watcher`]), once for each such period. (The future of a
+//! watcher ([`Worker::rouse_watcher`]), once for each such period; the next one begins step by
+//! step, so that a runtime which polls both kinds wakes it seldom. (The future of a
 //! `block_on` is of a kind, too.) What is left: a kind that has been quick and does not return from a
 //! poll in such a period is seen at work after [`CALM_LOOK`], and to
 //! stand still after a [`FIRST_LOOK`] more, so after about 33 ms; otherwise two looks take 8 ms at most.
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
 //! flag is a hint.)
+//!
+//! A watcher whose first look finds that nothing was polled since it is one is of no more use, if the
+//! bursts of activity are rare. If the last one was less than [`CALM_LOOK`] ago, it stays.
 //!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
 //! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
@@ -37,7 +42,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use volt_sync::internal::primitive::AtomicU64;
+use volt_sync::internal::primitive::{AtomicU64, AtomicUsize};
 
 use super::quick::{self, QUICK_NS};
 use super::worker::Worker;
@@ -50,6 +55,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(4);
 /// The same while the others do nothing that could take long.
 const CALM_LOOK: Duration = Duration::from_millis(32);
+/// Members that poll once in more than so much time, all together, poll seldom.
+const FEW_NS: u64 = 250_000;
 
 /// The time over which the pace of a member is judged.
 const SPAN_NS: u64 = 8_000_000;
@@ -141,31 +148,106 @@ pub(super) enum Look {
     Quiet,
 }
 
-/// A watcher's own state.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Watch {
-    polls: u64,
-    /// Polls of the members whose last one was not of a quick kind.
+/// What members and watchers tell each other of how the watcher sleeps. Hints.
+#[derive(Debug)]
+pub(super) struct Sleep {
+    is: AtomicUsize,
+    /// When a watcher went to sleep for good last.
+    quiet_ns: AtomicU64,
+}
+
+/// It looks often.
+const LIGHT: usize = 0;
+const DROWSY: usize = 1;
+/// It was woken from that, and it, or the next one, has not become drowsy again.
+const ROUSED: usize = 2;
+
+impl Sleep {
+    pub(super) fn new() -> Self {
+        Self { is: AtomicUsize::new(LIGHT), quiet_ns: AtomicU64::new(0) }
+    }
+
+    /// True if the watcher sleeps for long.
+    #[inline]
+    pub(super) fn is_drowsy(&self) -> bool {
+        // ORD relaxed: a hint.
+        self.is.load(Relaxed) == DROWSY
+    }
+
+    fn was_roused(&self) -> bool {
+        // ORD relaxed: a hint.
+        self.is.load(Relaxed) == ROUSED
+    }
+
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn set_drowsy(&self) {
+        self.set(DROWSY);
+    }
+
+    fn rouse(&self) {
+        self.set(ROUSED);
+    }
+
+    /// After a look.
+    fn looked(&self, watch: &Watch) {
+        if watch.is_drowsy() {
+            self.set(DROWSY);
+        } else if self.is_drowsy() {
+            self.set(LIGHT);
+        }
+    }
+
+    /// No watcher is left.
+    fn ended(&self, now_ns: u64) {
+        self.set(LIGHT);
+        // ORD relaxed: a hint.
+        self.quiet_ns.store(now_ns, Relaxed);
+    }
+
+    fn set(&self, to: usize) {
+        // ORD relaxed: a hint.
+        if self.is.load(Relaxed) != to {
+            // ORD relaxed: as above.
+            self.is.store(to, Relaxed);
+        }
+    }
+
+    /// True if a watcher went to sleep for good shortly before this time.
+    fn was_short(&self, now_ns: u64) -> bool {
+        // ORD relaxed: a hint.
+        let quiet = self.quiet_ns.load(Relaxed);
+        quiet != 0 && now_ns.saturating_sub(quiet) < CALM_LOOK.as_nanos() as u64
+    }
+}
+
+/// What the members have polled: all, and those whose last poll was not of a quick kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Polled {
+    all: u64,
     unproven: u64,
+}
+
+/// A watcher's own state.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Watch {
+    polled: Polled,
     /// How often the driver had been turned.
     turns: u64,
     pub(super) interval: Duration,
+    /// The last burst of activity was not long ago.
+    bursts: bool,
 }
 
 impl Watch {
-    /// `turns`: how often the driver has been turned until now.
-    pub(super) const fn new(turns: u64) -> Self {
-        Self { polls: 0, unproven: 0, turns, interval: FIRST_LOOK }
-    }
-
     /// True if somebody has turned the driver since this was asked last.
     pub(super) fn driver_was_turned(&mut self, turns: u64) -> bool {
         std::mem::replace(&mut self.turns, turns) != turns
     }
 
     /// After a look that found something to watch; `calm` if all that was done will not take long.
-    fn look_again(&mut self, calm: bool) {
+    fn look_again(&mut self, calm: bool, at_once: bool) {
         self.interval = match self.interval * 2 {
+            _ if calm && at_once => CALM_LOOK,
             longer if calm => longer.min(CALM_LOOK),
             _ if self.is_drowsy() => FIRST_LOOK,
             longer => longer.min(LAST_LOOK),
@@ -178,29 +260,51 @@ impl Watch {
 }
 
 impl Worker<'_> {
+    /// This member becomes the watcher.
+    pub(super) fn begin_watch(&self) -> Watch {
+        let now = self.now_ns();
+        for (index, slot) in self.shared.used_slots().iter().enumerate() {
+            if index != self.index && !self.shared.idle.is_parked(index) {
+                slot.watched.look(slot.polls(), now);
+            }
+        }
+        Watch {
+            polled: self.polled(),
+            turns: self.shared.driver_turns.get(),
+            interval: FIRST_LOOK,
+            bursts: self.shared.sleep.was_short(now),
+        }
+    }
+
+    /// What the others have polled.
+    fn polled(&self) -> Polled {
+        let mut sum = Polled::default();
+        for (index, slot) in self.shared.used_slots().iter().enumerate() {
+            // ORD relaxed: hints.
+            let (polls, kind) = (slot.polls(), slot.kind.load(Relaxed));
+            sum.all = sum.all.wrapping_add(polls);
+            let proven = index == self.index || kind == quick::OF_NOBODY;
+            if !proven && !self.shared.quick.knows(kind) {
+                sum.unproven = sum.unproven.wrapping_add(polls);
+            }
+        }
+        sum
+    }
+
     /// The watcher's look at the others.
     #[cold]
     pub(super) fn look_after_others(&self, watch: &mut Watch) -> Look {
         let shared = self.shared;
         let now = self.now_ns();
-        let (mut total, mut unproven) = (0_u64, 0_u64);
         let (mut busy, mut at_work) = (false, false);
         for (index, slot) in shared.used_slots().iter().enumerate() {
-            // ORD relaxed: a hint, see `Watched`.
-            let polls = slot.polls.load(Relaxed);
-            total = total.wrapping_add(polls);
             // ORD relaxed: a hint.
             let kind = slot.kind.load(Relaxed);
-            if index == self.index || kind == quick::OF_NOBODY {
-                continue;
-            }
-            if !shared.quick.knows(kind) {
-                unproven = unproven.wrapping_add(polls);
-            }
-            if shared.idle.is_parked(index) {
+            if index == self.index || kind == quick::OF_NOBODY || shared.idle.is_parked(index) {
                 continue;
             }
             at_work = true;
+            let polls = slot.polls();
             let stalled = slot.watched.look(polls, now) >= STALL_NS;
             let waiting = !slot.lifo.is_empty();
             busy |= waiting || shared.is_kept(index);
@@ -226,22 +330,19 @@ impl Worker<'_> {
                 }
             }
         }
-        let active = watch.polls != total;
-        let calm = !at_work && watch.unproven == unproven && !shared.crowd.is_there();
-        (watch.polls, watch.unproven) = (total, unproven);
-        let look = if active || busy {
-            watch.look_again(calm);
-            Look::Again
-        } else {
+        let before = std::mem::replace(&mut watch.polled, self.polled());
+        let polls = watch.polled.all.wrapping_sub(before.all);
+        let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
+        let bursts = std::mem::take(&mut watch.bursts) && calm;
+        if polls == 0 && !busy && !bursts {
             watch.interval = FIRST_LOOK;
-            Look::Quiet
-        };
-        // ORD relaxed: a hint.
-        if shared.drowsy.load(Relaxed) != watch.is_drowsy() {
-            // ORD relaxed: as above.
-            shared.drowsy.store(watch.is_drowsy(), Relaxed);
+            shared.sleep.ended(now);
+            return Look::Quiet;
         }
-        look
+        let few = polls.saturating_mul(FEW_NS) < watch.interval.as_nanos() as u64;
+        watch.look_again(calm, few && !shared.sleep.was_roused());
+        shared.sleep.looked(watch);
+        Look::Again
     }
 
     /// At the look of this member that was just now: true if all workers have been in one poll for long.
@@ -266,16 +367,14 @@ impl Worker<'_> {
     /// A watcher that sleeps for long should look again soon.
     #[inline]
     pub(super) fn wake_drowsy_watcher(&self) {
-        // ORD relaxed: a hint.
-        if self.shared.drowsy.load(Relaxed) {
+        if self.shared.sleep.is_drowsy() {
             self.rouse_drowsy_watcher();
         }
     }
 
     #[cold]
     fn rouse_drowsy_watcher(&self) {
-        // ORD relaxed: a hint.
-        self.shared.drowsy.store(false, Relaxed);
+        self.shared.sleep.rouse();
         // It finds nothing to do, parks, and becomes the watcher again.
         if let Some(index) = self.shared.idle.claim_watcher() {
             self.shared.unpark(index);

@@ -140,7 +140,7 @@ impl<'r> Worker<'r> {
             searching: Cell::new(false),
             ran: Cell::new(false),
             roles: Cell::new(Roles::default()),
-            watch: Cell::new(Watch::new(0)),
+            watch: Cell::new(Watch::default()),
             yielded: Cell::new(None),
             quiet: Cell::new(false),
             overtakes: Cell::new(false),

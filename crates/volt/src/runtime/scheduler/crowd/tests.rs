@@ -11,7 +11,7 @@ use crate::runtime::context;
 use crate::runtime::scheduler::by_hand::{self, QUICK};
 use crate::runtime::scheduler::quick;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::stall::{Look, Watch};
+use crate::runtime::scheduler::stall::Look;
 use crate::runtime::scheduler::worker::Worker;
 use crate::runtime::{Builder, Runtime};
 use crate::task::{JoinHandle, block_in_place};
@@ -386,7 +386,7 @@ fn what_is_shared_may_be_in_the_batch() {
 fn the_watcher_stays_beside_a_ring_that_is_left_alone() {
     with_members(|shared, [alone, _, watcher]| {
         assert!(shared.idle.park(watcher.index, false, false).watcher);
-        let mut watch = Watch::new(0);
+        let mut watch = watcher.begin_watch();
         alone.count_poll();
         assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
         assert!(matches!(watcher.look_after_others(&mut watch), Look::Quiet));
@@ -403,7 +403,7 @@ fn looks_do_not_become_rare_in_a_crowd() {
         assert!(shared.idle.park(watcher.index, false, false).watcher);
         let _ = shared.idle.park(other.index, false, false);
         let _ = shared.idle.park(alone.index, false, true);
-        let mut watch = Watch::new(0);
+        let mut watch = watcher.begin_watch();
         for _ in 0..10 {
             alone.count_poll();
             assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
@@ -431,7 +431,7 @@ fn a_crowd_wakes_a_watcher_that_sleeps_for_long() {
     with_members(|shared, [alone, _, watcher]| {
         alone.share_ring();
         assert!(shared.idle.park(watcher.index, false, false).watcher);
-        shared.drowsy.store(true, Relaxed);
+        shared.sleep.set_drowsy();
         alone.attend();
         assert!(alone.is_attended());
         assert!(!shared.idle.is_parked(watcher.index), "it was woken");
@@ -443,7 +443,7 @@ fn a_crowd_wakes_a_watcher_that_sleeps_for_long() {
 fn whose_polls_become_long_is_attended_no_longer() {
     with_members(|shared, [alone, _, watcher]| {
         assert!(shared.idle.park(watcher.index, false, false).watcher);
-        let mut watch = Watch::new(0);
+        let mut watch = watcher.begin_watch();
         let mut look = |polls: usize| {
             (0..polls).for_each(|_| alone.count_poll());
             assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
@@ -509,7 +509,7 @@ fn who_stands_still_is_attended_no_longer() {
                 || shared.idle.load().has_watcher()
         );
         let _tasks = fork(alone);
-        let mut watch = Watch::new(0);
+        let mut watch = watcher.begin_watch();
         while alone.is_attended() {
             assert!(matches!(watcher.look_after_others(&mut watch), Look::Again | Look::Found(_)));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
 
-use super::{CALM_LOOK, FIRST_LOOK, LAST_LOOK, Look, Watch};
+use super::{CALM_LOOK, FEW_NS, FIRST_LOOK, LAST_LOOK, Look, Watch};
 use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -45,7 +45,7 @@ fn become_drowsy(worker: [&Worker<'_>; 3], watch: &mut Watch) {
     }
     assert_eq!(watch.interval, CALM_LOOK);
     // ORD relaxed: of this thread.
-    assert!(worker[0].shared.drowsy.load(Relaxed));
+    assert!(worker[0].shared.sleep.is_drowsy());
 }
 
 fn get_up(idle: &Idle, index: usize) {
@@ -53,15 +53,17 @@ fn get_up(idle: &Idle, index: usize) {
 }
 
 #[test]
-fn looks_become_rare_while_polls_are_quick_and_members_park_again() {
+fn looks_are_rare_while_polls_are_few_and_quick_and_members_park_again() {
     with_members(|shared, members| {
-        let mut watch = Watch::new(0);
-        become_drowsy(members, &mut watch);
+        let mut watch = members[0].begin_watch();
+        poll_and_look(members, QUICK, &mut watch);
+        assert_eq!(watch.interval, CALM_LOOK);
+        assert!(shared.sleep.is_drowsy());
         // Somebody is at work.
         get_up(&shared.idle, 1);
         poll_and_look(members, QUICK, &mut watch);
         assert_eq!(watch.interval, FIRST_LOOK);
-        assert!(!shared.drowsy.load(Relaxed));
+        assert!(!shared.sleep.is_drowsy());
         for _ in 0..8 {
             poll_and_look(members, QUICK, &mut watch);
         }
@@ -71,14 +73,82 @@ fn looks_become_rare_while_polls_are_quick_and_members_park_again() {
         // Nothing happens.
         assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
         assert_eq!(watch.interval, FIRST_LOOK);
-        assert!(!shared.drowsy.load(Relaxed));
+        assert!(!shared.sleep.is_drowsy());
+    });
+}
+
+#[test]
+fn looks_become_rare_step_by_step_while_polls_are_many() {
+    with_members(|shared, members| {
+        let mut watch = members[0].begin_watch();
+        for interval in [2, 4, 8, 16, 32, 32].map(Duration::from_millis) {
+            for _ in 0..watch.interval.as_nanos() as u64 / FEW_NS {
+                members[1].count_poll();
+            }
+            poll_and_look(members, QUICK, &mut watch);
+            assert_eq!(watch.interval, interval);
+        }
+        assert!(shared.sleep.is_drowsy());
+    });
+}
+
+/// Otherwise every burst would cost as many looks as a runtime that is up for long.
+#[test]
+fn a_burst_is_not_watched_after_its_end_unless_they_are_frequent() {
+    with_members(|_, members| {
+        let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+        let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Again));
+        assert_eq!(watch.interval, CALM_LOOK);
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+        std::thread::sleep(2 * CALM_LOOK);
+        let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+    });
+}
+
+/// It may be that each burst has a poll that wakes the watcher.
+#[test]
+fn a_watcher_that_was_roused_becomes_drowsy_step_by_step() {
+    with_members(|shared, members| {
+        let mut watch = members[0].begin_watch();
+        become_drowsy(members, &mut watch);
+        members[1].wake_drowsy_watcher();
+        assert!(!shared.idle.is_parked(0));
+        let _ = shared.idle.park(0, true, true);
+        let mut watch = members[0].begin_watch();
+        for interval in [2, 4, 8, 32].map(Duration::from_millis) {
+            poll_and_look(members, QUICK, &mut watch);
+            assert_eq!(watch.interval, interval);
+        }
+        // From now on it is as if it had not been.
+        get_up(&shared.idle, 1);
+        poll_and_look(members, QUICK, &mut watch);
+        let _ = shared.idle.park(1, false, true);
+        poll_and_look(members, QUICK, &mut watch);
+        assert_eq!(watch.interval, CALM_LOOK);
+    });
+}
+
+/// It does not return from the poll in which it was when the watch began.
+#[test]
+fn who_stands_still_from_the_start_is_seen_at_the_first_look() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        members[1].slot.kind.store(SLOW, Relaxed);
+        members[1].count_poll();
+        let mut watch = members[0].begin_watch();
+        std::thread::sleep(2 * FIRST_LOOK);
+        let _ = members[0].look_after_others(&mut watch);
+        assert_eq!(members[1].slot.metrics.slow_polls.get(), 1);
     });
 }
 
 #[test]
 fn looks_stay_frequent_while_polls_may_be_long() {
     with_members(|shared, members| {
-        let mut watch = Watch::new(0);
+        let mut watch = members[0].begin_watch();
         for _ in 0..8 {
             poll_and_look(members, SLOW, &mut watch);
         }
@@ -90,7 +160,7 @@ fn looks_stay_frequent_while_polls_may_be_long() {
         become_drowsy(members, &mut watch);
         poll_and_look(members, SLOW, &mut watch);
         assert_eq!(watch.interval, FIRST_LOOK);
-        assert!(!shared.drowsy.load(Relaxed));
+        assert!(!shared.sleep.is_drowsy());
     });
 }
 
@@ -111,17 +181,17 @@ fn poll_a_task(worker: [&Worker<'_>; 3]) -> bool {
 #[test]
 fn a_poll_that_may_be_long_wakes_a_drowsy_watcher_once() {
     with_members(|shared, members| {
-        let mut watch = Watch::new(0);
+        let mut watch = members[0].begin_watch();
         become_drowsy(members, &mut watch);
         assert!(!poll_a_task(members));
-        assert!(!shared.drowsy.load(Relaxed));
+        assert!(!shared.sleep.is_drowsy());
     });
 }
 
 #[test]
 fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
     with_members(|shared, members| {
-        let mut watch = Watch::new(0);
+        let mut watch = members[0].begin_watch();
         let mut known = false;
         // The machine may be busy, so that the first ones take long.
         while !known {
@@ -131,7 +201,7 @@ fn a_quick_poll_lets_a_drowsy_watcher_sleep() {
         }
         become_drowsy(members, &mut watch);
         assert!(poll_a_task(members));
-        assert!(shared.drowsy.load(Relaxed));
+        assert!(shared.sleep.is_drowsy());
     });
 }
 
@@ -180,7 +250,7 @@ fn who_has_left_is_not_stalled() {
         shared.slot(first).polls.store(1, Relaxed);
         let _ = shared.detach_guest(first);
         let _ = shared.idle.park(second, false, false);
-        let mut watch = Watch::new(0);
+        let mut watch = members[0].begin_watch();
         poll_and_look(members, QUICK, &mut watch);
         std::thread::sleep(2 * FIRST_LOOK);
         become_drowsy(members, &mut watch);
@@ -201,7 +271,7 @@ fn what_is_taken_from_a_stalled_members_lifo_slot_is_counted_as_stolen() {
         let task = context::with_worker(stalled, || shared.spawn(async {}));
         stalled.slot.kind.store(SLOW, Relaxed);
         stalled.count_poll();
-        let mut watch = Watch::new(0);
+        let mut watch = members[0].begin_watch();
         assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
         assert_eq!(watcher.slot.metrics.stolen.get(), 0);
         std::thread::sleep(2 * FIRST_LOOK);
@@ -300,7 +370,7 @@ fn with_guest(test: impl FnOnce(&Arc<Shared>)) {
 fn who_becomes_a_guest_wakes_a_drowsy_watcher() {
     with_guest(|shared| {
         // ORD relaxed: of this thread.
-        shared.drowsy.store(true, Relaxed);
+        shared.sleep.set_drowsy();
         guest::block_on(shared, async {
             let task = shared.spawn(async {});
             assert!(!shared.idle.is_parked(0));
@@ -315,10 +385,10 @@ fn a_future_of_block_on_that_is_always_quick_lets_a_drowsy_watcher_sleep() {
     with_guest(|shared| {
         let drowsy_after_a_poll = async || {
             // ORD relaxed: of this thread.
-            shared.drowsy.store(true, Relaxed);
+            shared.sleep.set_drowsy();
             crate::task::yield_now().await;
             // ORD relaxed: of this thread.
-            shared.drowsy.load(Relaxed)
+            shared.sleep.is_drowsy()
         };
         guest::block_on(shared, async {
             let is_known = || {
@@ -357,7 +427,7 @@ fn a_future_of_block_on_that_was_caught_in_a_slow_poll_is_never_quick_again() {
             // The worker's looks: the first remembers how many polls there were.
             let park = shared.park_of(0);
             let watcher = Worker::new(shared, 0, &park);
-            let mut watch = Watch::new(0);
+            let mut watch = watcher.begin_watch();
             let _ = watcher.look_after_others(&mut watch);
             std::thread::sleep(2 * FIRST_LOOK);
             let _ = watcher.look_after_others(&mut watch);
