@@ -14,9 +14,13 @@
 
 use std::ptr::NonNull;
 
+use super::idle::Summary;
 use super::pace::Waited;
 use super::worker::Worker;
 use crate::task::Header;
+
+/// So many tasks are few.
+const FEW: usize = 3;
 
 impl Worker<'_> {
     /// Between two ticks.
@@ -27,6 +31,7 @@ impl Worker<'_> {
         let now = self.now_ns();
         let tick = self.pace.tick(now, queued);
         self.look_for_crowd(now);
+        self.rested.set(false);
         if tick.long_ns.is_some() {
             self.share_ring();
         } else {
@@ -50,6 +55,18 @@ impl Worker<'_> {
         }
     }
 
+    /// True if another member should be woken for a part of what was found in the driver.
+    ///
+    /// Not in a runtime that mostly sleeps, for a few tasks of quick kinds: they will have run before another
+    /// member is up, whose caches are cold as well. If one of them is not quick this time, the watcher finds the
+    /// others.
+    pub(super) fn shares_what_was_found(&self, summary: Summary) -> bool {
+        let found = self.slot.ring.len();
+        let is_soon_done =
+            || self.rested.get() && found <= FEW && self.found_quick.get() && summary.has_watcher();
+        summary.parked() > 0 && found > 1 && !is_soon_done() && self.tells_others()
+    }
+
     /// Sends the rest of the batch behind the ring. Nobody can see a task on its way there: whoever has
     /// looked meanwhile, and sleeps now, is woken.
     pub(super) fn send_batch_back(&self) {
@@ -68,6 +85,9 @@ impl Worker<'_> {
     /// Queues a task that the driver made runnable, without waking others: whoever turns the driver
     /// does that when it is back.
     pub(super) fn keep_found(&self, task: NonNull<Header>) {
+        // SAFETY: the task is in no queue: this member has its `Notified`.
+        let kind = unsafe { task.as_ref() }.type_key();
+        self.found_quick.set(self.found_quick.get() && self.shared.quick.knows(kind));
         if !self.overtakes.get() || self.slot.batch.room() == 0 {
             return self.push(task);
         }
@@ -76,3 +96,6 @@ impl Worker<'_> {
         unsafe { self.slot.batch.push_quiet(task) };
     }
 }
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

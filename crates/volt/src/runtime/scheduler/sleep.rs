@@ -143,9 +143,7 @@ impl Worker<'_> {
         }
         // As after a wait in the driver: what is alone in the ring is the next to run.
         let summary = self.shared.idle.load();
-        if summary.wants_watcher()
-            || summary.parked() > 0 && self.slot.ring.len() > 1 && self.tells_others()
-        {
+        if summary.wants_watcher() || self.shares_what_was_found(summary) {
             self.shared.notify();
         }
         !self.slot.ring.is_empty() || self.root_woken()
@@ -228,7 +226,7 @@ impl Worker<'_> {
             self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
         let now = self.now_ns();
-        self.pace.woke(now, roles.driver);
+        self.rested.set(self.pace.woke(now, roles.driver));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
@@ -278,6 +276,7 @@ impl Worker<'_> {
     pub(super) fn turn_driver(&self, f: impl FnOnce(&mut Driver, &driver::Handle)) {
         debug_assert!(self.shared.idle.load().has_driver(self.index));
         self.quiet.set(true);
+        self.found_quick.set(true);
         let handle = &self.shared.driver_handle;
         // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
@@ -433,9 +432,7 @@ impl Worker<'_> {
         if !search && (had.driver || had.watcher) {
             self.attend();
             let summary = self.shared.idle.load();
-            if summary.wants_watcher()
-                || summary.parked() > 0 && self.slot.ring.len() > 1 && self.tells_others()
-            {
+            if summary.wants_watcher() || self.shares_what_was_found(summary) {
                 self.shared.notify();
             }
         }

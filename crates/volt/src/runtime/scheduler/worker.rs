@@ -82,6 +82,10 @@ pub(crate) struct Worker<'r> {
     pub(super) overtakes: Cell<bool>,
     /// Some of that may be in the batch.
     pub(super) overtook: Cell<bool>,
+    /// All that was found there last is of quick kinds.
+    pub(super) found_quick: Cell<bool>,
+    /// It had slept for long when it last woke up, and has run little since.
+    pub(super) rested: Cell<bool>,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
@@ -145,6 +149,8 @@ impl<'r> Worker<'r> {
             quiet: Cell::new(false),
             overtakes: Cell::new(false),
             overtook: Cell::new(false),
+            found_quick: Cell::new(false),
+            rested: Cell::new(false),
             pace: Pace::new(&shared.config),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
