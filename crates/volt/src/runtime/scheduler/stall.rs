@@ -26,7 +26,7 @@
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
 //! flag is a hint.)
 //!
-//! A watcher whose first look finds that nothing was polled since it is one is of no more use, if the
+//! A watcher whose first look finds nobody at work, and that nothing was polled since it is one, is of no more use if the
 //! bursts of activity are rare. If the last one was less than [`CALM_LOOK`] ago, it stays.
 //!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
@@ -234,6 +234,8 @@ pub(super) struct Watch {
     /// How often the driver had been turned.
     turns: u64,
     pub(super) interval: Duration,
+    /// It has not looked yet.
+    first: bool,
     /// The last burst of activity was not long ago.
     bursts: bool,
 }
@@ -272,6 +274,7 @@ impl Worker<'_> {
             polled: self.polled(),
             turns: self.shared.driver_turns.get(),
             interval: FIRST_LOOK,
+            first: true,
             bursts: self.shared.sleep.was_short(now),
         }
     }
@@ -333,8 +336,9 @@ impl Worker<'_> {
         let before = std::mem::replace(&mut watch.polled, self.polled());
         let polls = watch.polled.all.wrapping_sub(before.all);
         let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
-        let bursts = std::mem::take(&mut watch.bursts) && calm;
-        if polls == 0 && !busy && !bursts {
+        // Who stands still is known by two looks.
+        let stays = std::mem::take(&mut watch.first) && (at_work || calm && watch.bursts);
+        if polls == 0 && !busy && !stays {
             watch.interval = FIRST_LOOK;
             shared.sleep.ended(now);
             return Look::Quiet;

@@ -131,6 +131,19 @@ fn a_watcher_that_was_roused_becomes_drowsy_step_by_step() {
     });
 }
 
+/// A shy guest helps workers that stand still in two looks (`shy.rs`).
+#[test]
+fn the_first_look_is_not_the_last_one_beside_somebody_at_work() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        members[1].slot.kind.store(SLOW, Relaxed);
+        members[1].count_poll();
+        let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Again));
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+    });
+}
+
 /// It does not return from the poll in which it was when the watch began.
 #[test]
 fn who_stands_still_from_the_start_is_seen_at_the_first_look() {
