@@ -238,10 +238,13 @@ fn a_shutdown_in_the_background_leaves_no_task() {
             runtime.shutdown_background();
             state.stop.store(true, Ordering::SeqCst);
             drop(guest.join().unwrap());
-            while handle.metrics().num_alive_tasks() > 0 || state.alive() > 0 {
+            // A task is finished a moment after its future was dropped.
+            while handle.metrics().num_alive_tasks() > 0
+                || state.alive() > 0
+                || !tasks.iter().all(JoinHandle::is_finished)
+            {
                 thread::yield_now();
             }
-            assert!(tasks.iter().all(JoinHandle::is_finished));
             tx.send(()).unwrap();
         }
     });
