@@ -16,6 +16,7 @@ use std::ptr::NonNull;
 
 use super::idle::Summary;
 use super::pace::Waited;
+use super::quick::QUICK_NS;
 use super::worker::Worker;
 use crate::task::Header;
 
@@ -57,14 +58,18 @@ impl Worker<'_> {
 
     /// True if another member should be woken for a part of what was found in the driver.
     ///
-    /// Not in a runtime that mostly sleeps, for a few tasks of quick kinds: they will have run before another
-    /// member is up, whose caches are cold as well. If one of them is not quick this time, the watcher finds the
-    /// others.
+    /// Not for a few tasks of quick kinds, if this member has slept for long, its last polls were quick as well, and its own
+    /// future does not go before them: another one is up no sooner, and finds cold caches, too. If one of them is not
+    /// quick this time, the watcher finds the others.
     pub(super) fn shares_what_was_found(&self, summary: Summary) -> bool {
         let found = self.slot.ring.len();
-        let is_soon_done =
-            || self.rested.get() && found <= FEW && self.found_quick.get() && summary.has_watcher();
-        summary.parked() > 0 && found > 1 && !is_soon_done() && self.tells_others()
+        let is_soon_done = || {
+            let takes = self.pace.poll_ns() * found as f32;
+            let is_quick = self.found_quick.get() && takes > 0.0 && takes < QUICK_NS as f32;
+            self.rested.get() && found <= FEW && is_quick && !self.root.get()
+        };
+        let keeps = || summary.has_watcher() && is_soon_done();
+        summary.parked() > 0 && found > 1 && !keeps() && self.tells_others()
     }
 
     /// Sends the rest of the batch behind the ring. Nobody can see a task on its way there: whoever has

@@ -57,7 +57,7 @@ const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
 const LIFO_RUN: u32 = 512;
-/// A member whose last tick began before that has mostly slept.
+/// A member whose last tick began before that has done little since.
 const REST_NS: u64 = 500_000;
 /// Weight of the newest tick in the average.
 const WEIGHT: f32 = 0.1;

@@ -45,6 +45,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{AtomicU64, AtomicUsize};
 
 use super::quick::{self, QUICK_NS};
+use super::shared::Slot;
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -65,7 +66,7 @@ const SPAN_NS: u64 = 8_000_000;
 /// (`Idle`). Hints only: watchers may change at any time.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    polls: AtomicU64,
+    steps: AtomicU64,
     since_ns: AtomicU64,
     /// The poll count of the last slow poll that was counted.
     reported: AtomicU64,
@@ -77,7 +78,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(super) fn new() -> Self {
         Self {
-            polls: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
             since_ns: AtomicU64::new(0),
             reported: AtomicU64::new(u64::MAX),
             span_polls: AtomicU64::new(0),
@@ -87,18 +88,18 @@ impl Watched {
 
     /// The member has left; another one may come.
     pub(super) fn forget(&self) {
-        for hint in [&self.polls, &self.reported] {
+        for hint in [&self.steps, &self.reported] {
             // ORD relaxed: a hint.
             hint.store(u64::MAX, Relaxed);
         }
     }
 
-    /// A look at a member that has done `polls`: for how long it has been in the same one.
-    fn look(&self, polls: u64, now: u64) -> u64 {
+    /// A look at a member that has done so many [steps](Slot::steps): for how long it has stood still.
+    fn look(&self, steps: u64, now: u64) -> u64 {
         // ORD relaxed: hints of one watcher after the other.
-        if self.polls.load(Relaxed) != polls {
+        if self.steps.load(Relaxed) != steps {
             // ORD relaxed: as above.
-            self.polls.store(polls, Relaxed);
+            self.steps.store(steps, Relaxed);
             // ORD relaxed: as above.
             self.since_ns.store(now, Relaxed);
             return 0;
@@ -134,6 +135,13 @@ impl Watched {
             self.reported.store(polls, Relaxed);
         }
         is_news
+    }
+}
+
+impl Slot {
+    /// Polls and sleeps so far: a member that has done as many as before was in one poll all the time.
+    fn steps(&self) -> u64 {
+        self.polls().wrapping_add(self.metrics.parks.get())
     }
 }
 
@@ -267,7 +275,7 @@ impl Worker<'_> {
         let now = self.now_ns();
         for (index, slot) in self.shared.used_slots().iter().enumerate() {
             if index != self.index && !self.shared.idle.is_parked(index) {
-                slot.watched.look(slot.polls(), now);
+                slot.watched.look(slot.steps(), now);
             }
         }
         Watch {
@@ -308,7 +316,7 @@ impl Worker<'_> {
             }
             at_work = true;
             let polls = slot.polls();
-            let stalled = slot.watched.look(polls, now) >= STALL_NS;
+            let stalled = slot.watched.look(slot.steps(), now) >= STALL_NS;
             let waiting = !slot.lifo.is_empty();
             busy |= waiting || shared.is_kept(index);
             if slot.watched.is_slow(polls, now) || stalled {
@@ -336,8 +344,10 @@ impl Worker<'_> {
         let before = std::mem::replace(&mut watch.polled, self.polled());
         let polls = watch.polled.all.wrapping_sub(before.all);
         let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
-        // Who stands still is known by two looks.
-        let stays = std::mem::take(&mut watch.first) && (at_work || calm && watch.bursts);
+        // Who stands still is known by two looks, and a shy guest may have to help.
+        let first = std::mem::take(&mut watch.first);
+        let may_help = || self.shy.get() && shared.has_work(true);
+        let stays = at_work && (first || may_help()) || calm && first && watch.bursts;
         if polls == 0 && !busy && !stays {
             watch.interval = FIRST_LOOK;
             shared.sleep.ended(now);
@@ -357,7 +367,7 @@ impl Worker<'_> {
             && (0..self.shared.workers).all(|index| {
                 let slot = self.shared.slot(index);
                 !self.shared.idle.is_parked(index)
-                    && slot.watched.look(slot.polls(), now) >= STALL_NS
+                    && slot.watched.look(slot.steps(), now) >= STALL_NS
             })
     }
 

@@ -84,7 +84,7 @@ pub(crate) struct Worker<'r> {
     pub(super) overtook: Cell<bool>,
     /// All that was found there last is of quick kinds.
     pub(super) found_quick: Cell<bool>,
-    /// It had slept for long when it last woke up, and has run little since.
+    /// It had done little for some time when it last woke up, and has since.
     pub(super) rested: Cell<bool>,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.

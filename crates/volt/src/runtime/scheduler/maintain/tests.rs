@@ -3,47 +3,70 @@
 use crate::runtime::context;
 use crate::runtime::scheduler::by_hand;
 use crate::runtime::scheduler::idle::Roles;
-use crate::runtime::scheduler::worker::{Stage, Worker};
+use crate::runtime::scheduler::worker::Stage;
 
-/// Member 1 finds `found` tasks in the driver. True if nobody is woken to share them.
-fn keeps_what_it_finds(found: usize, rested: bool, quick: bool) -> bool {
-    let mut keeps = false;
-    by_hand::with_members(|shared, [watcher, finds, other]| {
-        assert!(shared.idle.park(watcher.index, false, false).watcher);
-        let _ = (shared.idle.park(other.index, false, false), shared.idle.park(1, false, false));
-        assert!(shared.idle.load().has_driver(finds.index));
-        let kind = |worker: &Worker<'_>| {
-            let task = worker.slot.ring.pop().unwrap();
-            worker.push(task);
-            // SAFETY: the ring has its `Notified`.
-            unsafe { task.as_ref() }.type_key()
-        };
-        context::with_worker(finds, || {
-            let find = |_| shared.spawn(async {});
-            if quick {
-                let mut first = None;
-                finds.turn_driver(|_, _| first = Some(find(0)));
-                shared.quick.learn(kind(finds));
-                drop(finds.slot.ring.pop().map(|task| finds.adopt(task)));
-            }
-            let mut tasks = Vec::new();
-            finds.turn_driver(|_, _| tasks.extend((0..found).map(find)));
-            finds.rested.set(rested);
-            finds.roles.set(Roles { driver: true, watcher: false });
-            finds.stage.set(Stage::Asleep);
-            finds.woke(0, finds.roles.get());
-            assert!(finds.is_running());
-            keeps = shared.idle.is_parked(watcher.index) && shared.idle.is_parked(other.index);
+/// What member 1 finds in the driver, and how it is.
+#[derive(Clone, Copy)]
+struct Case {
+    found: usize,
+    quick: bool,
+    rested: bool,
+    poll_ns: f32,
+    /// Its own future was woken as well.
+    root: bool,
+    watched: bool,
+}
+
+/// The one in which it keeps as much as it may.
+const FEW: Case =
+    Case { found: 3, quick: true, rested: true, poll_ns: 5_000.0, root: false, watched: true };
+
+impl Case {
+    /// True if nobody is woken to share it.
+    fn is_kept(self) -> bool {
+        let mut keeps = false;
+        by_hand::with_members(|shared, [first, finds, other]| {
+            assert!(shared.idle.park(first.index, false, false).watcher);
+            let _ = (shared.idle.park(2, false, false), shared.idle.park(1, false, false));
+            assert!(shared.idle.load().has_driver(finds.index));
+            context::with_worker(finds, || {
+                let find = |_| shared.spawn(async {});
+                if self.quick {
+                    finds.turn_driver(|_, _| drop(find(0)));
+                    let task = finds.adopt(finds.slot.ring.pop().unwrap());
+                    shared.quick.learn(task.header().type_key());
+                }
+                let mut tasks = Vec::new();
+                finds.turn_driver(|_, _| tasks.extend((0..self.found).map(find)));
+                finds.rested.set(self.rested);
+                finds.pace.set_poll_ns(self.poll_ns);
+                finds.root.set(self.root);
+                if !self.watched {
+                    shared.idle.release_watch(first.index);
+                }
+                let summary = shared.idle.load();
+                keeps = !finds.shares_what_was_found(summary);
+                finds.roles.set(Roles { driver: true, watcher: false });
+                finds.stage.set(Stage::Asleep);
+                finds.woke(0, finds.roles.get());
+                assert!(finds.is_running());
+                let sleep_on = [first, other].iter().all(|it| shared.idle.is_parked(it.index));
+                assert_eq!(sleep_on, keeps && self.watched, "somebody has to watch");
+            });
         });
-    });
-    keeps
+        keeps
+    }
 }
 
 #[test]
 fn a_few_quick_tasks_that_a_rested_member_finds_wake_nobody_else() {
-    assert!(keeps_what_it_finds(3, true, true));
-    assert!(!keeps_what_it_finds(4, true, true));
-    assert!(!keeps_what_it_finds(3, false, true));
-    assert!(!keeps_what_it_finds(3, true, false));
-    assert!(keeps_what_it_finds(1, false, false), "nothing is left to share");
+    assert!(FEW.is_kept());
+    assert!(!Case { found: 4, ..FEW }.is_kept());
+    assert!(!Case { quick: false, ..FEW }.is_kept());
+    assert!(!Case { rested: false, ..FEW }.is_kept());
+    assert!(!Case { poll_ns: 300_000.0, ..FEW }.is_kept());
+    assert!(!Case { poll_ns: 0.0, ..FEW }.is_kept(), "nothing is known");
+    assert!(!Case { root: true, ..FEW }.is_kept());
+    assert!(!Case { watched: false, ..FEW }.is_kept());
+    assert!(Case { found: 1, rested: false, quick: false, ..FEW }.is_kept(), "nothing to share");
 }

@@ -95,15 +95,17 @@ fn looks_become_rare_step_by_step_while_polls_are_many() {
 /// Otherwise every burst would cost as many looks as a runtime that is up for long.
 #[test]
 fn a_burst_is_not_watched_after_its_end_unless_they_are_frequent() {
-    with_members(|_, members| {
+    with_members(|shared, members| {
         let mut watch = members[0].begin_watch();
-        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
-        let mut watch = members[0].begin_watch();
-        assert!(matches!(members[0].look_after_others(&mut watch), Look::Again));
-        assert_eq!(watch.interval, CALM_LOOK);
         assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
         std::thread::sleep(2 * CALM_LOOK);
         let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
+        // As if it were just now, however long this thread has had no processor.
+        shared.sleep.ended(u64::MAX);
+        let mut watch = members[0].begin_watch();
+        assert!(matches!(members[0].look_after_others(&mut watch), Look::Again));
+        assert_eq!(watch.interval, CALM_LOOK);
         assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
     });
 }
@@ -128,6 +130,47 @@ fn a_watcher_that_was_roused_becomes_drowsy_step_by_step() {
         let _ = shared.idle.park(1, false, true);
         poll_and_look(members, QUICK, &mut watch);
         assert_eq!(watch.interval, CALM_LOOK);
+    });
+}
+
+/// It gets up for its next burst, and has not polled yet.
+#[test]
+fn who_has_slept_meanwhile_does_not_stand_still() {
+    with_members(|shared, members| {
+        get_up(&shared.idle, 1);
+        members[1].slot.kind.store(QUICK, Relaxed);
+        members[1].count_poll();
+        let _ = members[0].begin_watch();
+        members[1].stage.set(Stage::Searched);
+        assert_eq!(members[1].step(), Step::Continue);
+        assert!(shared.idle.is_parked(1));
+        std::thread::sleep(2 * FIRST_LOOK);
+        get_up(&shared.idle, 1);
+        let mut watch = members[0].begin_watch();
+        let _ = members[0].look_after_others(&mut watch);
+        let metrics = &members[1].slot.metrics;
+        assert_eq!((metrics.parks.get(), metrics.slow_polls.get()), (1, 0));
+        assert!(shared.quick.knows(QUICK));
+    });
+}
+
+/// It is the one that has to run that, and knows after two looks that nobody else does.
+#[test]
+fn a_shy_watcher_looks_on_beside_work_and_a_member_that_stands_still() {
+    with_members(|shared, [watcher, stalled, _]| {
+        get_up(&shared.idle, 1);
+        stalled.slot.kind.store(SLOW, Relaxed);
+        stalled.count_poll();
+        let mut watch = watcher.begin_watch();
+        let _ = watcher.look_after_others(&mut watch);
+        let task = shared.spawn(async {});
+        stalled.push(shared.injector.pop().unwrap());
+        for (shy, looks_on) in [(true, true), (false, false)] {
+            watcher.shy.set(shy);
+            let look = watcher.look_after_others(&mut watch);
+            assert_eq!(matches!(look, Look::Again), looks_on, "{look:?}");
+        }
+        drop(task);
     });
 }
 
@@ -285,7 +328,6 @@ fn what_is_taken_from_a_stalled_members_lifo_slot_is_counted_as_stolen() {
         stalled.slot.kind.store(SLOW, Relaxed);
         stalled.count_poll();
         let mut watch = members[0].begin_watch();
-        assert!(matches!(watcher.look_after_others(&mut watch), Look::Again));
         assert_eq!(watcher.slot.metrics.stolen.get(), 0);
         std::thread::sleep(2 * FIRST_LOOK);
         match watcher.look_after_others(&mut watch) {
