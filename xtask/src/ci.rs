@@ -51,6 +51,7 @@ const STAGES: &[Stage] = &[
     ("asan", || sanitize::run(Sanitizer::Address)),
     ("count", || none(count::run(None))),
     ("idle", || none(idle::run())),
+    ("crowds", || run_tests(&mut release("sync_crowds"))),
     ("soak", || none(soak("60"))),
 ];
 
@@ -122,11 +123,13 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
     if seconds.parse::<u32>().is_err() {
         return Err(format!("soak wants a number of seconds, not `{seconds}`"));
     }
-    run_command(
-        cargo(&["test", "--release", "-p", "volt-rt", "--all-features", "--test", "soak"])
-            .args(["--", "--nocapture"])
-            .env("VOLT_SOAK_SECONDS", seconds),
-    )
+    let mut command = release("soak");
+    run_command(command.args(["--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds))
+}
+
+/// A suite of the runtime's, optimised: what a crowd or a load does depends on how long a poll takes.
+fn release(suite: &str) -> Command {
+    cargo(&["test", "--release", "-p", "volt-rt", "--all-features", "--test", suite])
 }
 
 fn none(result: Result<(), String>) -> Result<Tests, String> {

@@ -10,6 +10,8 @@ use volt::sync::{Mutex, RwLock, Semaphore, mpmc};
 
 const OPERATIONS: usize = 32_000;
 const ROUNDS: usize = 40;
+/// A wait has as many turns as fit into a millisecond, and a poll takes 4 us and more without optimisation.
+const CROWD: usize = if cfg!(debug_assertions) { 24 } else { 64 };
 
 /// How long `tasks` tasks take for all operations together.
 fn time<F>(
@@ -39,7 +41,7 @@ where
     begin.elapsed()
 }
 
-/// 64 tasks on four workers are to take at most twice the time of four tasks; the test allows twice
+/// A crowd on four workers is to take at most twice the time of four tasks; the test allows twice
 /// that, since the machine may be busy. For the same reason the best round counts for each, of five
 /// at least, and of as many as it takes to find one that was not disturbed.
 fn does_not_collapse<F>(name: &str, operation: impl Fn(usize) -> F + Clone + Send + 'static)
@@ -53,9 +55,9 @@ where
             break;
         }
         few = few.min(time(&rt, 4, operation.clone()));
-        many = many.min(time(&rt, 64, operation.clone()));
+        many = many.min(time(&rt, CROWD, operation.clone()));
     }
-    assert!(many < 4 * few, "{name}: 4 tasks {few:?}, 64 tasks {many:?}");
+    assert!(many < 4 * few, "{name}: 4 tasks {few:?}, {CROWD} tasks {many:?}");
 }
 
 #[test]
@@ -170,9 +172,7 @@ fn a_short_queue_is_gone_after_a_turn_for_each() {
 /// It takes some thousand operations to learn how many turns it needs.
 #[test]
 fn the_queue_of_a_crowd_is_gone_after_several_turns_for_each() {
-    // A wait has as many turns as fit into a millisecond, and a poll takes 4 us and more without optimisation.
-    let tasks = if cfg!(debug_assertions) { 24 } else { 64 };
-    let (polls, operations) = polls_of_a_queue(tasks);
+    let (polls, operations) = polls_of_a_queue(CROWD as u64);
     assert!(polls < operations / 10, "{polls} polls of {operations} operations");
 }
 
