@@ -53,8 +53,10 @@ use super::clock::Clock;
 use super::entry::{CHECK, Entry, FIRED, REGISTERED, SHUTDOWN};
 use super::lock::Lock;
 use super::wheel::{Due, NEVER, Wheel};
+use lead::Lead;
 use wakes::Wakes;
 
+mod lead;
 mod wakes;
 
 /// Nobody waits in the reactor.
@@ -84,6 +86,7 @@ struct Shared {
     coarse: AtomicU64,
     unpark: OnceLock<Unpark>,
     wakes: Wakes,
+    lead: Lead,
 }
 
 /// One wheel and its lock.
@@ -121,6 +124,7 @@ impl Timers {
             coarse: AtomicU64::new(now),
             unpark: OnceLock::new(),
             wakes: Wakes::new(),
+            lead: Lead::new(),
         });
         let shards = (0..shards.max(1)).map(|_| Shard::allocate(shared.clone(), now)).collect();
         Self { shards, shared }
@@ -189,7 +193,7 @@ impl Timers {
         if self.shared.clock.is_paused() {
             return self.shared.clock.may_auto_advance().then_some(Duration::ZERO);
         }
-        Some(Duration::from_nanos(wake_at.saturating_sub(self.shared.clock.now_ns())))
+        Some(Duration::from_nanos(self.shared.lead.wait(self.shared.clock.now_ns(), wake_at)))
     }
 
     /// When to wake up, if there is a timer. What is published is the earliest deadline: one that comes later,
@@ -210,11 +214,12 @@ impl Timers {
     }
 
     /// Called after the wait: fires what is due, and returns how many timers that were; `events`: there was
-    /// something else.
+    /// something else. If there was not, and the time of the wait is over, the timer that it was for is due.
     #[inline]
     pub(crate) fn end_wait(&self, events: bool) -> usize {
         // ORD relaxed: a registrar that still sees the sleep wakes us once too often.
         self.shared.sleeping_until.store(AWAKE, Relaxed);
+        self.shared.lead.end(!events, || self.shared.clock.now_ns());
         let fired = self.fire_due();
         if fired > 0 && !events {
             self.shared.wakes.count();

@@ -246,6 +246,26 @@ fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
     assert!(wait <= SECOND * 100 && wait > SECOND * 99, "a cancelled timer wakes nobody: {wait:?}");
 }
 
+/// By hand, a kernel that ends each wait 60 us too late, then one that ends it in time.
+#[test]
+fn waits_that_end_too_late_begin_sooner_and_end_when_the_timer_is_due() {
+    let clock = Clock::real();
+    let timers = Timers::new(1, clock.clone());
+    let (_, waker) = Count::new();
+    for round in 1..=50 {
+        let due = clock.now_ns() + 500_000;
+        let mut sleep = pin!(Sleep::until(Instant::from_ns(due)));
+        assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
+        let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
+        let late = if round < 50 { 60_000 } else { 0 };
+        let ends = clock.now_ns() + wait + late;
+        assert!(round < 50 || wait < 480_000, "{wait}");
+        while clock.now_ns() < ends {}
+        assert_eq!(timers.end_wait(false), 1, "it ended {} ns before", due as i64 - ends as i64);
+        assert!(clock.now_ns() >= due && sleep.is_elapsed());
+    }
+}
+
 /// After more wake-ups than should be.
 #[test]
 fn prepare_wait_joins_timers_of_all_shards_but_waits_for_no_lone_one() {

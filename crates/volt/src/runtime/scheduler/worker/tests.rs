@@ -486,7 +486,12 @@ fn order_around_a_look(long: bool) -> String {
 
 #[test]
 fn what_a_look_finds_after_a_long_poll_runs_before_the_ring() {
-    assert_eq!(order_around_a_look(false), "01ab23");
+    let mut orders = (0..20).map(|_| order_around_a_look(false));
+    assert!(orders.any(|order| {
+        // A poll whose thread the system has stopped meanwhile is a long one.
+        assert!(["01ab23", "01a23b"].contains(&order.as_str()), "{order}");
+        order == "01ab23"
+    }));
 }
 
 #[test]
