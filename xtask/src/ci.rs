@@ -124,12 +124,13 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
         return Err(format!("soak wants a number of seconds, not `{seconds}`"));
     }
     let mut command = release("soak");
-    run_command(command.args(["--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds))
+    command.args(["--all-features", "--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds);
+    run_command(&mut command)
 }
 
 /// A suite of the runtime's, optimised: what a crowd or a load does depends on how long a poll takes.
 fn release(suite: &str) -> Command {
-    cargo(&["test", "--release", "-p", "volt-rt", "--all-features", "--test", suite])
+    cargo(&["test", "--release", "-p", "volt-rt", "--test", suite])
 }
 
 fn none(result: Result<(), String>) -> Result<Tests, String> {

@@ -78,6 +78,9 @@ impl Driver {
         }
         let turned = self.reactor.turn(&handle.reactor, timeout);
         let events = *turned.as_ref().unwrap_or(&0);
+        if next.is_some() && timeout == next && events == 0 && idle() {
+            handle.timers.wait_out();
+        }
         let fired = handle.timers.end_wait(events > 0);
         turned.expect("the reactor's descriptor is valid");
         if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
@@ -159,3 +162,5 @@ impl std::fmt::Debug for Handle {
 
 #[cfg(all(test, volt_loom))]
 mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -119,6 +119,15 @@ impl Clock {
         }
     }
 
+    /// The time on this clock, unless it is paused.
+    pub(super) fn running_ns(&self) -> Option<u64> {
+        match self.word() {
+            0 => Some(machine_ns()),
+            word if word & 1 == 1 => None,
+            word => Some(Self::read(word)),
+        }
+    }
+
     #[cold]
     fn read(word: u64) -> u64 {
         if word & 1 == 1 {

@@ -136,7 +136,7 @@ pub(crate) fn restore_scope(scope: Scope) {
 
 /// Calls `f` with `timers` as the current ones, as worker `index`.
 #[cfg(all(test, not(volt_loom)))]
-pub(super) fn enter<R>(timers: &Timers, index: Option<usize>, f: impl FnOnce() -> R) -> R {
+pub(crate) fn enter<R>(timers: &Timers, index: Option<usize>, f: impl FnOnce() -> R) -> R {
     struct Restore(Scope);
     impl Drop for Restore {
         fn drop(&mut self) {

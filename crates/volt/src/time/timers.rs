@@ -213,13 +213,27 @@ impl Timers {
             .then(|| self.shared.wakes.wake_at(earliest, |due| self.latest_until(due)))
     }
 
+    /// Called first after a wait that, as far as its caller knows, nothing else than the time of `prepare_wait` has
+    /// ended: returns when the timer that it was for is due.
+    pub(crate) fn wait_out(&self) {
+        // ORD relaxed: a hint. A registrar has ended the wait, for an earlier timer.
+        if self.shared.sleeping_until.load(Relaxed) != AWAKE {
+            self.shared.lead.end(|| self.shared.clock.running_ns());
+        }
+    }
+
+    /// How much sooner than after `rest` a wait would be told to end.
+    #[cfg(all(test, not(volt_loom)))]
+    pub(crate) fn lead_ns(&self, rest: Duration) -> u64 {
+        rest.as_nanos() as u64 - self.shared.lead.wait(0, rest.as_nanos() as u64)
+    }
+
     /// Called after the wait: fires what is due, and returns how many timers that were; `events`: there was
-    /// something else. If there was not, and the time of the wait is over, the timer that it was for is due.
+    /// something else.
     #[inline]
     pub(crate) fn end_wait(&self, events: bool) -> usize {
         // ORD relaxed: a registrar that still sees the sleep wakes us once too often.
         self.shared.sleeping_until.store(AWAKE, Relaxed);
-        self.shared.lead.end(!events, || self.shared.clock.now_ns());
         let fired = self.fire_due();
         if fired > 0 && !events {
             self.shared.wakes.count();

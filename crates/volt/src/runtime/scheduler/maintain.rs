@@ -66,7 +66,7 @@ impl Worker<'_> {
         let is_soon_done = || {
             let takes = self.pace.poll_ns() * found as f32;
             let is_quick = self.found_quick.get() && takes > 0.0 && takes < QUICK_NS as f32;
-            self.rested.get() && found <= FEW && is_quick && !self.root.get()
+            self.rested.get() && found <= FEW && is_quick && !self.root_woken()
         };
         let keeps = || summary.has_watcher() && is_soon_done();
         summary.parked() > 0 && found > 1 && !keeps() && self.tells_others()

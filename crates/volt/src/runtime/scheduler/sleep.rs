@@ -57,7 +57,6 @@ impl Worker<'_> {
 
     /// Counts this member as parked.
     fn publish(&self) {
-        self.slot.metrics.parks.add(1);
         self.be_shy_again();
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
@@ -68,6 +67,8 @@ impl Worker<'_> {
         // ORD relaxed: as above.
         self.slot.shy.store(self.shy.get(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
+        // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
+        self.slot.metrics.parks.add(1);
         // ORD relaxed: too late.
         #[cfg(volt_mutant = "choosy_late")]
         self.slot.choosy.store(self.choosy.get(), Relaxed);

@@ -346,7 +346,7 @@ impl Worker<'_> {
         let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
         // Who stands still is known by two looks, and a shy guest may have to help.
         let first = std::mem::take(&mut watch.first);
-        let may_help = || self.shy.get() && shared.has_work(true);
+        let may_help = || self.shy.get() && !self.unfit.get() && shared.has_work(true);
         let stays = at_work && (first || may_help()) || calm && first && watch.bursts;
         if polls == 0 && !busy && !stays {
             watch.interval = FIRST_LOOK;

@@ -7,7 +7,8 @@
 //! The lead is about the least latency of the last waits: what one took at most, and a little more after each
 //! that took longer. If a wait ends sooner than that, the rest is waited out here, so no timer fires early. The
 //! hypervisors do the same for the timers of their guests (`lapic_timer_advance_ns` of KVM, tuned by itself since
-//! Linux commit 3b8a5df6c4dc).
+//! Linux commit 3b8a5df6c4dc). The longer a processor is idle, the longer it takes to get out of that: waits of
+//! different lengths have leads of their own.
 //!
 //! Rejected: the average, which would have every second wait end in a loop; a second sleep for the rest, which
 //! is late by a latency again.
@@ -15,7 +16,7 @@
 //! State: all accesses are relaxed: it belongs to whoever waits in the driver, which is one thread at a time,
 //! and its role passes on with an edge (`idle.rs`).
 //!
-//! Cost: a look at the clock for each wait for a timer.
+//! Cost: two looks at the clock for each wait that ends with its time.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,30 +25,41 @@ use volt_sync::internal::primitive::AtomicU64;
 
 use super::NEVER;
 
-/// The lead never gets longer, and so a rest is not either.
-const MOST_NS: u64 = 64_000;
+/// No lead is longer, and so no rest is either.
+const MOST_NS: u64 = 100_000;
 /// A wait that took longer than the lead moves it by one in so many parts of the difference.
 const SLOWLY: u64 = 64;
+/// Waits of 65 us and more have a lead, those of 262 us, 1 ms, 4 ms, and 17 ms. Shorter ones have the first, and
+/// teach nothing: they are over before the thread sleeps.
+const LENGTHS: usize = 5;
 
 #[derive(Debug)]
 pub(super) struct Lead {
-    lead: AtomicU64,
-    /// When the kernel was told to end the wait; [`NEVER`] if nobody waits for a timer.
+    leads: [AtomicU64; LENGTHS],
+    /// When the kernel was told to end the wait; [`NEVER`] if it was not told to wait.
     asked: AtomicU64,
     /// When the timer is due.
     due: AtomicU64,
+    /// Its [`length`].
+    length: AtomicU64,
 }
 
 impl Lead {
     pub(super) fn new() -> Self {
-        Self { lead: AtomicU64::new(0), asked: AtomicU64::new(NEVER), due: AtomicU64::new(0) }
+        Self {
+            leads: [const { AtomicU64::new(0) }; LENGTHS],
+            asked: AtomicU64::new(NEVER),
+            due: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+        }
     }
 
     /// For how long to ask the kernel, `now`, for a timer that is `due`.
     pub(super) fn wait(&self, now: u64, due: u64) -> u64 {
         let rest = due.saturating_sub(now);
+        let length = length(rest);
         // ORD relaxed: see above.
-        let lead = self.lead.load(Relaxed);
+        let lead = self.leads[length.unwrap_or(0)].load(Relaxed);
         // A timer that is due soon has a sleep as well.
         let wait = rest - lead.min(rest / 2);
         // Who only looks does not sleep.
@@ -56,39 +68,40 @@ impl Lead {
         self.asked.store(asked, Relaxed);
         // ORD relaxed: see above.
         self.due.store(due, Relaxed);
+        // ORD relaxed: see above.
+        self.length.store(length.map_or(NEVER, |length| length as u64), Relaxed);
         wait
     }
 
-    /// The wait has ended; `idly` if for no other reason than the time. Then it returns when the timer is due.
-    #[inline]
-    pub(super) fn end(&self, idly: bool, clock: impl Fn() -> u64) {
+    /// The wait has ended for no other reason than the time, if that is over: returns when the timer is due. Not if
+    /// the `clock` stands still, which it says by `None`.
+    pub(super) fn end(&self, clock: impl Fn() -> Option<u64>) {
+        let mut now = clock();
         // ORD relaxed: see above.
-        let asked = self.asked.load(Relaxed);
-        if asked == NEVER {
+        let Some(took) = now.and_then(|now| now.checked_sub(self.asked.load(Relaxed))) else {
             return;
-        }
-        // ORD relaxed: see above.
-        self.asked.store(NEVER, Relaxed);
-        if idly {
-            self.learn(asked, clock);
-        }
-    }
-
-    fn learn(&self, asked: u64, clock: impl Fn() -> u64) {
-        let Some(took) = clock().checked_sub(asked) else {
-            return; // Something else ended it, or the wait was cut short.
         };
         // ORD relaxed: see above.
-        let lead = self.lead.load(Relaxed);
-        let longer = took.min(MOST_NS).saturating_sub(lead);
-        // ORD relaxed: see above.
-        self.lead.store(took.min(lead + longer / SLOWLY), Relaxed);
+        if let Some(lead) = self.leads.get(self.length.load(Relaxed) as usize) {
+            // ORD relaxed: see above.
+            let before = lead.load(Relaxed);
+            let longer = took.min(MOST_NS).saturating_sub(before);
+            // ORD relaxed: see above.
+            lead.store(took.min(before + longer / SLOWLY), Relaxed);
+        }
         // ORD relaxed: see above.
         let due = self.due.load(Relaxed);
-        while clock() < due {
+        while now.is_some_and(|now| now < due) {
             std::hint::spin_loop();
+            now = clock();
         }
     }
+}
+
+/// Which lead a wait of `ns` has.
+fn length(ns: u64) -> Option<usize> {
+    let octaves = ns.checked_ilog2()?.checked_sub(16)?;
+    Some((octaves as usize / 2).min(LENGTHS - 1))
 }
 
 #[cfg(all(test, not(volt_loom)))]
@@ -109,13 +122,19 @@ mod tests {
             let begin = due - TICK / 2;
             let woken = begin + lead.wait(begin, due) + latency(tick);
             let now = Cell::new(woken);
-            lead.end(true, || now.replace(now.get() + STEP));
-            assert!(now.get() > due, "never early");
-            spun += now.get() - woken;
-            late += now.get() - due;
-            latest = latest.max(now.get() - due);
+            lead.end(|| Some(now.replace(now.get() + STEP)));
+            let now = now.get() - STEP;
+            assert!(now >= due, "never early");
+            spun += now - woken;
+            late += now - due;
+            latest = latest.max(now - due);
         }
         (late / 1_000, latest, spun / 1_000)
+    }
+
+    /// How much sooner a wait of `rest` is told to end.
+    fn lead_of(lead: &Lead, rest: u64) -> u64 {
+        rest - lead.wait(0, rest)
     }
 
     #[test]
@@ -141,29 +160,62 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_that_something_else_ended_teaches_nothing() {
+    fn the_lead_has_a_limit_and_goes_there_slowly() {
         let lead = Lead::new();
-        run(&lead, |_| 40_000);
-        // ORD relaxed: one thread.
-        let learnt = lead.lead.load(Relaxed);
-        for _ in 0..1_000 {
-            lead.wait(0, TICK);
-            lead.end(false, || panic!("nobody asks what time it is"));
-            lead.end(true, || panic!("nobody waited"));
-            lead.wait(0, TICK);
-            lead.end(true, || TICK / 3);
-        }
-        // ORD relaxed: one thread.
-        assert_eq!(lead.lead.load(Relaxed), learnt);
+        run(&lead, |tick| if tick == 1_000 { 100 * TICK } else { 20_000 });
+        let learnt = lead_of(&lead, TICK);
+        assert!((20_000..22_000).contains(&learnt), "{learnt}");
+        run(&lead, |_| 100 * TICK);
+        let most = lead_of(&lead, TICK);
+        assert!((MOST_NS - 1_000..=MOST_NS).contains(&most), "{most}");
     }
 
     #[test]
-    fn a_preempted_thread_teaches_little_and_a_short_wait_is_one() {
+    fn long_waits_have_a_lead_of_their_own_and_short_ones_teach_nothing() {
         let lead = Lead::new();
-        run(&lead, |tick| if tick == 900 { 100 * TICK } else { 20_000 });
-        assert!(lead.wait(0, TICK) > TICK - 22_000);
-        assert!(lead.wait(0, 10_000) >= 5_000);
-        assert_eq!(lead.wait(20_000, 10_000), 0);
-        lead.end(true, || panic!("nobody slept"));
+        run(&lead, |_| 40_000);
+        let of_ticks = lead_of(&lead, TICK / 2);
+        for rest in [1_000, 60_000, 100_000, 10 * TICK, 10_000 * TICK] {
+            let wait = lead.wait(0, rest);
+            lead.end(|| Some(wait + rest));
+        }
+        assert_eq!(lead_of(&lead, TICK / 2), of_ticks);
+        assert!(lead_of(&lead, 100_000) < 2_000 && lead_of(&lead, 10 * TICK) < 2_000);
+    }
+
+    #[test]
+    fn a_timer_that_is_due_soon_has_a_sleep_as_well() {
+        let lead = Lead::new();
+        for _ in 0..1_000 {
+            let wait = lead.wait(0, 80_000);
+            lead.end(|| Some(wait + 70_000));
+        }
+        assert_eq!((lead_of(&lead, 10_000), lead_of(&lead, 80_000)), (5_000, 40_000));
+    }
+
+    #[test]
+    fn a_wait_that_was_none_or_that_something_else_ended_teaches_nothing() {
+        let lead = Lead::new();
+        run(&lead, |_| 40_000);
+        let learnt = lead_of(&lead, TICK);
+        for _ in 0..1_000 {
+            lead.wait(0, TICK);
+            lead.end(|| Some(TICK / 3));
+            lead.wait(0, TICK);
+            lead.end(|| None);
+            assert_eq!(lead.wait(TICK, TICK), 0);
+            lead.end(|| Some(TICK));
+        }
+        assert_eq!(lead_of(&lead, TICK), learnt);
+    }
+
+    #[test]
+    fn a_clock_that_is_stopped_meanwhile_is_not_waited_for() {
+        let lead = Lead::new();
+        run(&lead, |_| 40_000);
+        let now = lead.wait(0, TICK);
+        let looks = Cell::new(0);
+        lead.end(|| (looks.replace(looks.get() + 1) < 5).then_some(now));
+        assert_eq!(looks.get(), 6);
     }
 }

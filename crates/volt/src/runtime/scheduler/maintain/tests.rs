@@ -40,6 +40,7 @@ impl Case {
                 finds.turn_driver(|_, _| tasks.extend((0..self.found).map(find)));
                 finds.rested.set(self.rested);
                 finds.pace.set_poll_ns(self.poll_ns);
+                finds.roots.set(u32::from(self.root));
                 finds.root.set(self.root);
                 if !self.watched {
                     shared.idle.release_watch(first.index);

@@ -140,13 +140,12 @@ fn who_has_slept_meanwhile_does_not_stand_still() {
         get_up(&shared.idle, 1);
         members[1].slot.kind.store(QUICK, Relaxed);
         members[1].count_poll();
-        let _ = members[0].begin_watch();
+        let mut watch = members[0].begin_watch();
         members[1].stage.set(Stage::Searched);
         assert_eq!(members[1].step(), Step::Continue);
         assert!(shared.idle.is_parked(1));
         std::thread::sleep(2 * FIRST_LOOK);
         get_up(&shared.idle, 1);
-        let mut watch = members[0].begin_watch();
         let _ = members[0].look_after_others(&mut watch);
         let metrics = &members[1].slot.metrics;
         assert_eq!((metrics.parks.get(), metrics.slow_polls.get()), (1, 0));
@@ -165,10 +164,18 @@ fn a_shy_watcher_looks_on_beside_work_and_a_member_that_stands_still() {
         let _ = watcher.look_after_others(&mut watch);
         let task = shared.spawn(async {});
         stalled.push(shared.injector.pop().unwrap());
-        for (shy, looks_on) in [(true, true), (false, false)] {
+        for (shy, unfit, looks_on) in
+            [(true, false, true), (true, true, false), (false, false, false)]
+        {
             watcher.shy.set(shy);
+            watcher.unfit.set(unfit);
             let look = watcher.look_after_others(&mut watch);
             assert_eq!(matches!(look, Look::Again), looks_on, "{look:?}");
+            assert_eq!(
+                !looks_on,
+                shared.sleep.quiet_ns.swap(0, Relaxed) != 0,
+                "when it went to sleep"
+            );
         }
         drop(task);
     });
