@@ -47,7 +47,7 @@ pub(super) struct Lead {
 impl Lead {
     pub(super) fn new() -> Self {
         Self {
-            leads: [const { AtomicU64::new(0) }; LENGTHS],
+            leads: std::array::from_fn(|_| AtomicU64::new(0)),
             asked: AtomicU64::new(NEVER),
             due: AtomicU64::new(0),
             length: AtomicU64::new(0),
