@@ -124,7 +124,7 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
         return Err(format!("soak wants a number of seconds, not `{seconds}`"));
     }
     let mut command = release("soak");
-    command.args(["--all-features", "--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds);
+    command.args(["--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds);
     run_command(&mut command)
 }
 

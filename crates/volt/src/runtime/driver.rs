@@ -78,8 +78,8 @@ impl Driver {
         }
         let turned = self.reactor.turn(&handle.reactor, timeout);
         let events = *turned.as_ref().unwrap_or(&0);
-        if next.is_some() && timeout == next && events == 0 && idle() {
-            handle.timers.wait_out();
+        if next.is_some() && timeout == next && events == 0 {
+            handle.timers.wait_out(&idle);
         }
         let fired = handle.timers.end_wait(events > 0);
         turned.expect("the reactor's descriptor is valid");

@@ -214,12 +214,15 @@ impl Timers {
     }
 
     /// Called first after a wait that, as far as its caller knows, nothing else than the time of `prepare_wait` has
-    /// ended: returns when the timer that it was for is due.
-    pub(crate) fn wait_out(&self) {
-        // ORD relaxed: a hint. A registrar has ended the wait, for an earlier timer.
-        if self.shared.sleeping_until.load(Relaxed) != AWAKE {
-            self.shared.lead.end(|| self.shared.clock.running_ns());
-        }
+    /// ended: if that time is over, returns when the timer that it was for is due, or when there is something else
+    /// to do than to wait: by `idle`, or for a registrar of an earlier timer. (Of the reactor's events it knows nothing.)
+    pub(crate) fn wait_out(&self, idle: impl Fn() -> bool) {
+        let clock = || {
+            // ORD relaxed: a hint.
+            let awake = self.shared.sleeping_until.load(Relaxed) == AWAKE;
+            if awake || !idle() { None } else { self.shared.clock.running_ns() }
+        };
+        self.shared.lead.end(clock);
     }
 
     /// How much sooner than after `rest` a wait would be told to end.

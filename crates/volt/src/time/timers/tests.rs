@@ -254,16 +254,39 @@ fn waits_that_end_too_late_begin_sooner_and_end_when_the_timer_is_due() {
     let (_, waker) = Count::new();
     for round in 1..=50 {
         let due = clock.now_ns() + 500_000;
-        let mut sleep = pin!(Sleep::until(Instant::from_ns(due)));
+        let mut sleep = pin!(Sleep::due(due));
         assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
         let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
         let late = if round < 50 { 60_000 } else { 0 };
         let ends = clock.now_ns() + wait + late;
         assert!(round < 50 || wait < 480_000, "{wait}");
         while clock.now_ns() < ends {}
-        timers.wait_out();
+        timers.wait_out(|| true);
         assert_eq!(timers.end_wait(false), 1, "it ended {} ns before", due as i64 - ends as i64);
         assert!(clock.now_ns() >= due && sleep.is_elapsed());
+    }
+}
+
+/// The member has that to do, and waits for it no longer than it has to.
+#[test]
+fn a_wait_that_an_earlier_timer_or_a_task_ended_is_not_waited_out() {
+    for (earlier, idle) in [(false, true), (true, true), (false, false)] {
+        let clock = Clock::real();
+        let timers = Timers::new(1, clock.clone());
+        let (_, waker) = Count::new();
+        let register = |after| {
+            let mut sleep = Box::pin(Sleep::due(clock.now_ns() + after));
+            assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
+            sleep
+        };
+        let _sleep = register(2_000_000);
+        let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
+        let ends = clock.now_ns() + wait;
+        let _earlier = earlier.then(|| register(500_000));
+        while clock.now_ns() < ends + 10_000 {}
+        timers.wait_out(|| idle);
+        let rest = Duration::from_nanos(wait);
+        assert_eq!(timers.lead_ns(rest) > 0, !earlier && idle, "{earlier} {idle}");
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::runtime::context;
 use crate::runtime::scheduler::by_hand;
 use crate::runtime::scheduler::idle::Roles;
+use crate::runtime::scheduler::park::ROOT;
 use crate::runtime::scheduler::worker::Stage;
 
 /// What member 1 finds in the driver, and how it is.
@@ -41,7 +42,9 @@ impl Case {
                 finds.rested.set(self.rested);
                 finds.pace.set_poll_ns(self.poll_ns);
                 finds.roots.set(u32::from(self.root));
-                finds.root.set(self.root);
+                if self.root {
+                    finds.park.unpark(ROOT);
+                }
                 if !self.watched {
                     shared.idle.release_watch(first.index);
                 }
