@@ -121,11 +121,7 @@ impl Clock {
 
     /// The time on this clock, unless it is paused.
     pub(super) fn running_ns(&self) -> Option<u64> {
-        match self.word() {
-            0 => Some(machine_ns()),
-            word if word & 1 == 1 => None,
-            word => Some(Self::read(word)),
-        }
+        (!self.is_paused()).then(|| self.now_ns())
     }
 
     #[cold]
