@@ -23,7 +23,7 @@ pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
         |test: &String| test.contains(MODEL) && name.is_none_or(|name| test.contains(name));
     let limit = std::env::var_os(LIMIT);
     let mut commands = Vec::new();
-    for path in program::build(build(&CRATES))? {
+    for path in program::build(build(&CRATES, TARGET))? {
         let program = Program::new(path)?;
         for test in program.tests.iter().filter(|test| wanted(test)) {
             let mut command = program.command(test);
@@ -37,15 +37,16 @@ pub(crate) fn run(name: Option<&str>) -> Result<Tests, String> {
     }
 }
 
-/// Builds the models of the `packages`.
-pub(crate) fn build(packages: &[&str]) -> Command {
+/// Builds the models of the `packages` in the folder `target`. (Each copy of the sources wants one of its own: of
+/// two, cargo takes what the one has built for the other's.)
+pub(crate) fn build(packages: &[&str], target: &str) -> Command {
     let mut command = cargo(&["test", "--lib", "--profile", "model"]);
     for package in packages {
         command.args(["-p", package]);
     }
     // The models use a part of the code, and mutants less.
     command.env("RUSTFLAGS", "--cfg volt_loom -A dead_code -A unused_imports");
-    command.arg("--target-dir").arg(root().join(TARGET));
+    command.arg("--target-dir").arg(root().join(target));
     command
 }
 

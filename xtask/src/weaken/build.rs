@@ -12,6 +12,9 @@ use crate::{loom, program};
 /// The variable that holds the chosen mutant's number.
 pub(super) const CHOICE: &str = "VOLT_WEAKEN";
 
+/// Where they are built.
+const TARGET: &str = "target/weaken/build";
+
 /// Put at the end of each crate's `lib.rs`.
 const WEAKENED: &str = r#"
 /// The ordering, or the weaker one if its mutant is chosen.
@@ -61,7 +64,7 @@ impl Copy {
     /// Builds the models of `package`, and keeps the program under a name of its own: cargo's is
     /// overwritten by the next build.
     pub(super) fn build(&self, package: &str, name: &str) -> Result<PathBuf, String> {
-        let mut command = loom::build(&[package]);
+        let mut command = loom::build(&[package], TARGET);
         command.current_dir(&self.root);
         let built = program::build(command).map_err(|error| format!("the mutants: {error}"))?;
         let program = built.last().ok_or_else(|| format!("{package}: no test program"))?;

@@ -186,7 +186,7 @@ impl Worker<'_> {
     fn notify_of_work(&self) {
         let has_work = self.shared.has_work(self.choosy.get());
         if has_work && self.shy.get() {
-            // Killed by `runtime::scheduler::worker::model::a_push_beside_a_shy_guest`.
+            // Killed by `runtime::scheduler::worker::model::a_push_beside_a_shy_guest_that_parks`.
             #[cfg(not(volt_mutant = "shy_and_quiet"))]
             self.shared.notify_the_others();
         } else if has_work {

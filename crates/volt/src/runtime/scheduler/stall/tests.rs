@@ -40,8 +40,11 @@ fn poll_and_look(worker: [&Worker<'_>; 3], kind: usize, watch: &mut Watch) {
 
 /// Looks until they are as rare as they get.
 fn become_drowsy(worker: [&Worker<'_>; 3], watch: &mut Watch) {
+    // The kind of a task, which is an address, may have the place of the other one.
+    let polled = worker[1].slot.kind.load(Relaxed);
+    let kind = if worker[0].shared.quick.knows(polled) { polled } else { QUICK };
     for _ in 0..8 {
-        poll_and_look(worker, QUICK, watch);
+        poll_and_look(worker, kind, watch);
     }
     assert_eq!(watch.interval, CALM_LOOK);
     // ORD relaxed: of this thread.

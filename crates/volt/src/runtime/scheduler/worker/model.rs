@@ -27,8 +27,15 @@ impl Drop for Count {
     }
 }
 
+fn config() -> Config {
+    Config { seed: 1, ..Config::default() }
+}
+
 fn scheduler(workers: usize) -> Arc<Shared> {
-    let config = Config { seed: 1, ..Config::default() };
+    scheduler_with(config(), workers)
+}
+
+fn scheduler_with(config: Config, workers: usize) -> Arc<Shared> {
     let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
     Shared::new(config, workers, driver, handle)
 }
@@ -476,14 +483,28 @@ fn what_a_shy_guest_spawns_against_parking() {
     what_a_guest_leaves_against_parking(true);
 }
 
-/// Another thread spawns a task while a guest that runs none, and the worker, go to sleep.
-#[test]
-fn a_push_beside_a_shy_guest() {
+/// Another thread spawns a task while a guest that runs none goes to sleep, and the worker sleeps, or goes to
+/// sleep as well.
+fn a_push_beside_a_shy_guest(worker_sleeps: bool, preemptions: usize) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        let shared = scheduler(1);
+    model.preemption_bound = Some(preemptions);
+    model.max_branches = 2_000;
+    model.check(move || {
+        let parks = std::sync::Arc::new(loom::sync::Notify::new());
+        let ours = parks.clone();
+        let shared = scheduler_with(
+            Config {
+                on_thread_park: worker_sleeps
+                    .then(|| std::sync::Arc::new(move || ours.notify()) as _),
+                ..config()
+            },
+            1,
+        );
         let threads = start(&shared);
+        if worker_sleeps {
+            // Nobody else runs meanwhile: its way there is not part of the model.
+            parks.wait();
+        }
         let (sender, receiver) = volt_sync::oneshot::channel();
         let theirs = shared.clone();
         let other = thread::spawn(move || drop(theirs.spawn(async { sender.send(1).unwrap() })));
@@ -499,6 +520,16 @@ fn a_push_beside_a_shy_guest() {
         other.join().unwrap();
         stop(&shared, threads);
     });
+}
+
+#[test]
+fn a_push_beside_a_shy_guest_that_parks() {
+    a_push_beside_a_shy_guest(true, 2);
+}
+
+#[test]
+fn a_push_beside_a_shy_guest_and_a_worker_that_park() {
+    a_push_beside_a_shy_guest(false, 1);
 }
 
 /// A task is set aside while the thread in `block_on` searches, which does not look there, and so while nobody is
