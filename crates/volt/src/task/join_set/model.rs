@@ -67,7 +67,10 @@ fn the_last_of_set_and_task_frees_the_entry() {
 /// the counts), outputs are dropped once.
 #[test]
 fn drop_against_completion() {
-    loom::model(|| {
+    let mut model = loom::model::Builder::new();
+    // More take long; the model above has two, with one task.
+    model.preemption_bound = Some(1);
+    model.check(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let mut set = JoinSet::new();

@@ -2,9 +2,10 @@
 //! after whoever had it before.
 
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
 
 use super::{Pushed, Ring};
 
@@ -16,6 +17,7 @@ type Four = Ring<Task, 4>;
 
 struct World {
     tasks: Vec<Task>,
+    /// Not loom's: when it is counted makes no difference.
     ran: AtomicUsize,
 }
 

@@ -40,6 +40,8 @@ fn scheduler_with(config: Config, workers: usize) -> Arc<Shared> {
     Shared::new(config, workers, driver, handle)
 }
 
+type Started = (Arc<Shared>, Vec<thread::JoinHandle<()>>);
+
 /// Starts the worker threads.
 fn start(shared: &Arc<Shared>) -> Vec<thread::JoinHandle<()>> {
     (0..shared.workers)
@@ -50,9 +52,27 @@ fn start(shared: &Arc<Shared>) -> Vec<thread::JoinHandle<()>> {
         .collect()
 }
 
+/// The only worker sleeps. Its way there is not part of the model: nobody else runs meanwhile.
+fn start_asleep() -> Started {
+    let parks = std::sync::Arc::new(loom::sync::Notify::new());
+    let theirs = parks.clone();
+    let hook = move || theirs.notify();
+    let config = Config { on_thread_park: Some(std::sync::Arc::new(hook)), ..config() };
+    let shared = scheduler_with(config, 1);
+    let threads = start(&shared);
+    parks.wait();
+    (shared, threads)
+}
+
 fn stop(shared: &Shared, threads: Vec<thread::JoinHandle<()>>) {
     shared.begin_shutdown();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// Where the end is not part of the model.
+fn stop_quietly(shared: &Shared, threads: Vec<thread::JoinHandle<()>>) {
+    loom::stop_exploring();
+    stop(shared, threads);
 }
 
 /// Two workers and a thread outside: what it spawns runs, and a shutdown ends everything. (Also the
@@ -157,7 +177,7 @@ fn guest_leaves_while_others_push() {
         let one = guest::block_on(&shared, async { crate::spawn(async { 1 }).await.unwrap() });
         let two = outside.join().unwrap();
         assert_eq!(one + volt_sync::internal::block_on(two).unwrap(), 3);
-        stop(&shared, threads);
+        stop_quietly(&shared, threads);
     });
 }
 
@@ -206,7 +226,7 @@ fn join_helping() {
             guest::block_on_helping(inner).unwrap() + 1
         });
         assert_eq!(volt_sync::internal::block_on(task).unwrap(), 2);
-        stop(&shared, threads);
+        stop_quietly(&shared, threads);
     });
 }
 
@@ -485,26 +505,12 @@ fn what_a_shy_guest_spawns_against_parking() {
 
 /// Another thread spawns a task while a guest that runs none goes to sleep, and the worker sleeps, or goes to
 /// sleep as well.
-fn a_push_beside_a_shy_guest(worker_sleeps: bool, preemptions: usize) {
+fn a_push_beside_a_shy_guest(preemptions: usize, start: fn() -> Started) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.max_branches = 2_000;
     model.check(move || {
-        let parks = std::sync::Arc::new(loom::sync::Notify::new());
-        let ours = parks.clone();
-        let shared = scheduler_with(
-            Config {
-                on_thread_park: worker_sleeps
-                    .then(|| std::sync::Arc::new(move || ours.notify()) as _),
-                ..config()
-            },
-            1,
-        );
-        let threads = start(&shared);
-        if worker_sleeps {
-            // Nobody else runs meanwhile: its way there is not part of the model.
-            parks.wait();
-        }
+        let (shared, threads) = start();
         let (sender, receiver) = volt_sync::oneshot::channel();
         let theirs = shared.clone();
         let other = thread::spawn(move || drop(theirs.spawn(async { sender.send(1).unwrap() })));
@@ -518,18 +524,22 @@ fn a_push_beside_a_shy_guest(worker_sleeps: bool, preemptions: usize) {
         );
         assert_eq!(output.unwrap(), 1);
         other.join().unwrap();
-        stop(&shared, threads);
+        stop_quietly(&shared, threads);
     });
 }
 
 #[test]
 fn a_push_beside_a_shy_guest_that_parks() {
-    a_push_beside_a_shy_guest(true, 2);
+    a_push_beside_a_shy_guest(2, start_asleep);
 }
 
 #[test]
 fn a_push_beside_a_shy_guest_and_a_worker_that_park() {
-    a_push_beside_a_shy_guest(false, 1);
+    a_push_beside_a_shy_guest(1, || {
+        let shared = scheduler(1);
+        let threads = start(&shared);
+        (shared, threads)
+    });
 }
 
 /// A task is set aside while the thread in `block_on` searches, which does not look there, and so while nobody is
@@ -543,7 +553,7 @@ fn what_is_set_aside_against_a_choosy_guest_that_parks() {
         let other = thread::spawn(set_aside);
         assert_eq!(guest::block_on(&shared, task).unwrap(), 1);
         other.join().unwrap();
-        stop(&shared, threads);
+        stop_quietly(&shared, threads);
     });
 }
 
