@@ -115,7 +115,7 @@ fn stressed(sources: &[Source]) -> Vec<&str> {
     found.filter_map(Source::suite).collect()
 }
 
-/// Mixed load with faults for `seconds`.
+/// Mixed load with faults for `seconds`. Without the feature `tracing`, as tasks mostly are.
 ///
 /// # Errors
 /// A violated invariant, named by the soak test itself.

@@ -56,7 +56,7 @@ impl Driver {
 
     /// Waits for an event, a timer, an [`unpark`](Handle::unpark), or `limit`; wakes the tasks
     /// concerned. `idle` tells whether there is still nothing to run: only then a paused clock
-    /// moves on.
+    /// moves on, and the last microseconds before a timer is due are waited out here.
     ///
     /// A descriptor that the operating system refuses to wait on is reported by a panic: no
     /// runtime can go on without.
@@ -79,7 +79,8 @@ impl Driver {
         let turned = self.reactor.turn(&handle.reactor, timeout);
         let events = *turned.as_ref().unwrap_or(&0);
         if next.is_some() && timeout == next && events == 0 {
-            handle.timers.wait_out(&idle);
+            // What was put off meanwhile counts on the next look.
+            handle.timers.wait_out(|| idle() && !handle.reactor.owes_a_look());
         }
         let fired = handle.timers.end_wait(events > 0);
         turned.expect("the reactor's descriptor is valid");

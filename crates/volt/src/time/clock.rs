@@ -27,6 +27,9 @@ use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
 
 use super::{Sleep, scope};
 
+/// The last time at which a clock can stand: one bit of its word says that it does.
+pub(super) const LAST: u64 = u64::MAX >> 1;
+
 /// Saturating nanoseconds.
 #[inline]
 pub(super) fn nanos(duration: Duration) -> u64 {
@@ -165,10 +168,10 @@ impl Clock {
         true
     }
 
-    /// Moves a paused clock to `at`, never backwards. False if it is not paused.
+    /// Moves a paused clock to `at`, never backwards. False if it is not paused, or that is a time after [`LAST`].
     pub(crate) fn advance_to(&self, at: u64) -> bool {
         let word = self.word();
-        if word & 1 == 0 {
+        if word & 1 == 0 || at > LAST {
             return false;
         }
         self.set_word(paused_at(at.max(word >> 1)));
@@ -338,8 +341,7 @@ impl Future for Advance {
 fn advance_now(duration: Duration) -> Sleep {
     let (moved, pausable, at) = scope::with_timers("time::advance", |timers| {
         let clock = timers.clock();
-        // One bit of the word says "paused".
-        let at = clock.now_ns().saturating_add(nanos(duration)).min(u64::MAX >> 1);
+        let at = clock.now_ns().saturating_add(nanos(duration)).min(LAST);
         let moved = clock.advance_to(at);
         if moved {
             timers.fire_due();

@@ -49,7 +49,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{Arc, AtomicU64, fence};
 use volt_sync::internal::{CachePadded, WakeList};
 
-use super::clock::Clock;
+use super::clock::{self, Clock};
 use super::entry::{CHECK, Entry, FIRED, REGISTERED, SHUTDOWN};
 use super::lock::Lock;
 use super::wheel::{Due, NEVER, Wheel};
@@ -183,15 +183,17 @@ impl Timers {
 
     /// Called by the one thread that is about to wait in the reactor: publishes that it will, and
     /// until when, then returns for how long it may wait (`None`: until it is woken). A timer that
-    /// is registered afterwards with an earlier deadline wakes it.
+    /// is registered afterwards with an earlier deadline wakes it. That is somewhat less than until the
+    /// timer is due (`lead.rs`): whoever has waited so long calls [`wait_out`](Self::wait_out).
     ///
     /// With a paused clock there is nothing to wait for: the result is zero if a timer is pending
-    /// and the clock may advance by itself, and the caller, if the reactor had no event and there
+    /// for whose time the clock may advance by itself, and the caller, if the reactor had no event and there
     /// is still nothing to run, calls [`auto_advance`](Self::auto_advance).
     pub(crate) fn prepare_wait(&self) -> Option<Duration> {
         let wake_at = self.publish_sleep()?;
         if self.shared.clock.is_paused() {
-            return self.shared.clock.may_auto_advance().then_some(Duration::ZERO);
+            let advances = wake_at <= clock::LAST && self.shared.clock.may_auto_advance();
+            return advances.then_some(Duration::ZERO);
         }
         Some(Duration::from_nanos(self.shared.lead.wait(self.shared.clock.now_ns(), wake_at)))
     }
@@ -249,7 +251,7 @@ impl Timers {
     pub(crate) fn auto_advance(&self) -> usize {
         loop {
             let next = self.earliest();
-            if next == NEVER || !self.shared.clock.auto_advance_to(next) {
+            if !self.shared.clock.auto_advance_to(next) {
                 return 0;
             }
             // `next` may be the start of a slot with many timers, none of which is due then.

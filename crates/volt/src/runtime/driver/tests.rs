@@ -34,6 +34,6 @@ fn only_a_wait_that_nothing_but_its_timer_ended_teaches_how_much_longer_waits_ta
         std::thread::sleep(2 * REST);
         true
     };
-    assert!(!learns(Some(REST / 2), late), "its limit ended it");
+    assert!(!learns(Some(REST / 4), late), "its limit ended it");
     assert!(!learns(None, || false), "somebody did");
 }

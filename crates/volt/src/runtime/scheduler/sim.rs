@@ -359,11 +359,9 @@ impl World<'_, '_> {
             return Err(Reason::LostWakeup);
         }
         let driver = &self.shared.driver_handle;
-        let next = driver.timers.earliest();
-        if next == u64::MAX {
+        if !driver.clock.advance_to(driver.timers.earliest()) {
             return Err(Reason::Deadlock);
         }
-        driver.clock.advance_to(next);
         // The one in the driver wakes up; that there is one is part of the protocol.
         let in_driver = self.workers.iter().find(|worker| worker.roles.get().driver);
         let worker = in_driver.ok_or(Reason::LostWakeup)?;

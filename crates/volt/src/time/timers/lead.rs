@@ -16,7 +16,7 @@
 //! State: all accesses are relaxed: it belongs to whoever waits in the driver, which is one thread at a time,
 //! and its role passes on with an edge (`idle.rs`).
 //!
-//! Cost: two looks at the clock for each wait that ends with its time.
+//! Cost: one look at the clock more for each wait that no event has ended, and those of the rest.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,8 +79,6 @@ impl Lead {
         let mut now = clock();
         // ORD relaxed: see above.
         let asked = self.asked.load(Relaxed);
-        // ORD relaxed: see above.
-        self.asked.store(NEVER, Relaxed);
         let Some(took) = now.and_then(|now| now.checked_sub(asked)) else {
             return;
         };

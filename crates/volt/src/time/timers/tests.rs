@@ -1,5 +1,6 @@
 //! Timers driven by hand: no scheduler, a paused clock.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -267,9 +268,9 @@ fn waits_that_end_too_late_begin_sooner_and_end_when_the_timer_is_due() {
     }
 }
 
-/// The member has that to do, and waits for it no longer than it has to.
+/// Its end says nothing of the kernel.
 #[test]
-fn a_wait_that_an_earlier_timer_or_a_task_ended_is_not_waited_out() {
+fn a_wait_that_an_earlier_timer_or_a_task_ended_teaches_nothing() {
     for (earlier, idle) in [(false, true), (true, true), (false, false)] {
         let clock = Clock::real();
         let timers = Timers::new(1, clock.clone());
@@ -279,7 +280,7 @@ fn a_wait_that_an_earlier_timer_or_a_task_ended_is_not_waited_out() {
             assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
             sleep
         };
-        let _sleep = register(2_000_000);
+        let _sleep = register(50_000_000);
         let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
         let ends = clock.now_ns() + wait;
         let _earlier = earlier.then(|| register(500_000));
@@ -287,6 +288,64 @@ fn a_wait_that_an_earlier_timer_or_a_task_ended_is_not_waited_out() {
         timers.wait_out(|| idle);
         let rest = Duration::from_nanos(wait);
         assert_eq!(timers.lead_ns(rest) > 0, !earlier && idle, "{earlier} {idle}");
+    }
+}
+
+/// The member has that to do, and waits for the timer no longer.
+#[test]
+fn an_earlier_timer_or_a_task_ends_the_rest_of_a_wait() {
+    let clock = Clock::real();
+    let register = |timers: &Timers, after| {
+        let mut sleep = Box::pin(Sleep::due(clock.now_ns() + after));
+        let mut poll = || poll(sleep.as_mut(), Waker::noop());
+        assert!(scope::enter(timers, Some(0), &mut poll).is_pending());
+        sleep
+    };
+    // False if the machine is busy, so that the rest is over before the last look.
+    let ends_in_time = |earlier: bool| {
+        let timers = Timers::new(1, clock.clone());
+        let wait = |late, idle: &dyn Fn() -> bool| {
+            let sleep = register(&timers, 500_000);
+            let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
+            let ends = clock.now_ns() + wait + late;
+            while clock.now_ns() < ends {}
+            timers.wait_out(idle);
+            let in_time = !sleep.is_elapsed();
+            timers.end_wait(false);
+            in_time
+        };
+        for _ in 0..50 {
+            wait(60_000, &|| true);
+        }
+        let (looks, first) = (Cell::new(0), Cell::new(None));
+        let in_time = wait(0, &|| {
+            looks.set(looks.get() + 1);
+            if earlier && looks.get() == 2 {
+                first.set(Some(register(&timers, 0)));
+            }
+            earlier || looks.get() < 3
+        });
+        assert!(!in_time || looks.get() == if earlier { 2 } else { 3 }, "{}", looks.get());
+        in_time
+    };
+    for earlier in [false, true] {
+        assert!((0..50).any(|_| ends_in_time(earlier)), "the rest was waited out");
+    }
+}
+
+/// There is no such time on a clock that stands: a timer for it is pending for ever, and does not move the clock.
+#[test]
+fn a_paused_clock_does_not_advance_beyond_its_end() {
+    let clock = Clock::paused();
+    let timers = Timers::new(1, clock.clone());
+    let (_, waker) = Count::new();
+    let start = clock.now_ns();
+    for (at, fires) in [(clock::LAST + 1, 0), (NEVER - 1, 0), (clock::LAST, 1)] {
+        let mut sleep = pin!(Sleep::due(at));
+        assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
+        assert_eq!(timers.prepare_wait(), (fires == 1).then_some(Duration::ZERO));
+        assert_eq!((timers.end_wait(false), timers.auto_advance()), (0, fires));
+        assert_eq!(clock.now_ns(), if fires == 1 { at } else { start });
     }
 }
 
