@@ -182,9 +182,9 @@ impl Timers {
     }
 
     /// Called by the one thread that is about to wait in the reactor: publishes that it will, and
-    /// until when, then returns for how long it may wait (`None`: until it is woken). A timer that
-    /// is registered afterwards with an earlier deadline wakes it. That is somewhat less than until the
-    /// timer is due (`lead.rs`): whoever has waited so long calls [`wait_out`](Self::wait_out).
+    /// until when, then returns for how long it may wait (`None`: until it is woken), which is somewhat less
+    /// than until the timer is due (`lead.rs`): whoever has waited so long calls [`wait_out`](Self::wait_out).
+    /// A timer that is registered afterwards with an earlier deadline wakes it.
     ///
     /// With a paused clock there is nothing to wait for: the result is zero if a timer is pending
     /// for whose time the clock may advance by itself, and the caller, if the reactor had no event and there

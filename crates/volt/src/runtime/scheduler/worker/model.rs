@@ -508,6 +508,7 @@ fn what_a_shy_guest_spawns_against_parking() {
 fn a_push_beside_a_shy_guest(preemptions: usize, start: fn() -> Started) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
+    // One that begins with a sleep is longer than loom expects.
     model.max_branches = 2_000;
     model.check(move || {
         let (shared, threads) = start();
