@@ -36,6 +36,7 @@ mod entry;
 mod instant;
 mod interval;
 mod lock;
+mod scale;
 mod scope;
 mod send_timeout;
 #[cfg_attr(volt_loom, allow(dead_code, reason = "loom's threads do not wait for a time"))]

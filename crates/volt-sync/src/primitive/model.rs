@@ -59,6 +59,11 @@ pub fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
+/// As on a system that does not say it.
+pub fn now_ns() -> Option<u64> {
+    None
+}
+
 /// Loom's threads do not wait for a time.
 pub fn set_timer_slack(_ns: u32) {}
 

@@ -2,8 +2,7 @@
 //!
 //! Purpose: all of `volt::time` reads the time here, so that tests and the simulation can set it.
 //!
-//! Times are nanoseconds since `origin()`, a moment before the process started; u64 reaches
-//! for five centuries.
+//! Times are numbers (`scale.rs`).
 //!
 //! State: one word.
 //!
@@ -17,56 +16,18 @@
 //! a time runs the runtime.
 
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant as StdInstant};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
+use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize};
 
+use super::scale::{machine_ns, nanos};
 use super::{Sleep, scope};
 
 /// The last time at which a clock can stand: one bit of its word says that it does.
 pub(super) const LAST: u64 = u64::MAX >> 1;
-
-/// Saturating nanoseconds.
-#[inline]
-pub(super) fn nanos(duration: Duration) -> u64 {
-    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
-    seconds.saturating_add(u64::from(duration.subsec_nanos()))
-}
-
-/// The zero of all clocks. Long before the process started, where the platform can say so, so that
-/// instants from before the first timer have a place on the scale.
-#[inline]
-fn origin() -> StdInstant {
-    static ORIGIN: OnceLock<StdInstant> = OnceLock::new();
-    const DAY: u64 = 86_400;
-    *ORIGIN.get_or_init(|| {
-        let now = primitive::now();
-        let earlier = |seconds| now.checked_sub(Duration::from_secs(seconds));
-        [365 * DAY, DAY, 3600].into_iter().find_map(earlier).unwrap_or(now)
-    })
-}
-
-/// The place of `instant` on the scale; instants outside of it are moved to its ends.
-#[inline]
-pub(super) fn to_ns(instant: StdInstant) -> u64 {
-    nanos(instant.saturating_duration_since(origin()))
-}
-
-/// The opposite of [`to_ns`].
-pub(super) fn to_instant(ns: u64) -> StdInstant {
-    let far_future = || primitive::now() + super::FAR_FUTURE;
-    origin().checked_add(Duration::from_nanos(ns)).unwrap_or_else(far_future)
-}
-
-/// The machine's clock.
-#[inline]
-pub(super) fn machine_ns() -> u64 {
-    to_ns(primitive::now())
-}
 
 /// A handle to a runtime's clock.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::{Duration, Instant as StdInstant};
 
-use super::{clock, scope};
+use super::{scale, scope};
 
 /// A measurement of the clock, as [`std::time::Instant`], from which and into which it converts.
 ///
@@ -66,13 +66,13 @@ impl Instant {
 
     /// A place on the clock's scale as an instant.
     pub(super) fn from_ns(ns: u64) -> Self {
-        Self(clock::to_instant(ns))
+        Self(scale::to_instant(ns))
     }
 
     /// The place on the clock's scale.
     #[inline]
     pub(super) fn to_ns(self) -> u64 {
-        clock::to_ns(self.0)
+        scale::to_ns(self.0)
     }
 
     /// About 30 years from now: a time that does not come.

@@ -6,10 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use super::scale::nanos;
 use super::{Instant, Sleep, scope};
 
 /// A tick that comes less than this late was not missed (nor one that is not a period late).
-const TOLERANCE: Duration = Duration::from_millis(5);
+const TOLERANCE_NS: u64 = 5_000_000;
 
 /// Ticks every `period`, for the first time at once.
 ///
@@ -95,17 +96,12 @@ pub enum MissedTickBehavior {
 }
 
 impl MissedTickBehavior {
-    fn next(self, missed: Instant, now: Instant, period: Duration) -> Option<Instant> {
+    /// The tick after the one that was due at `missed`, in nanoseconds of the clock.
+    fn next(self, missed: u64, now: u64, period: u64) -> u64 {
         match self {
-            Self::Burst => missed.checked_add(period),
-            Self::Delay => now.checked_add(period),
-            Self::Skip => {
-                let into_period = now.duration_since(missed).as_nanos() % period.as_nanos();
-                // Below one period, which is below 2^94 ns.
-                let seconds = (into_period / 1_000_000_000) as u64;
-                let nanos = (into_period % 1_000_000_000) as u32;
-                now.checked_add(period - Duration::new(seconds, nanos))
-            }
+            Self::Burst => missed.saturating_add(period),
+            Self::Delay => now.saturating_add(period),
+            Self::Skip => now.saturating_add(period - now.saturating_sub(missed) % period),
         }
     }
 }
@@ -173,16 +169,12 @@ impl Interval {
     #[track_caller]
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.delay.as_mut().poll(cx));
-        let due = self.delay.deadline();
-        let now = Instant::now();
-        let tolerance = TOLERANCE.min(self.period);
-        let next = if now.duration_since(due) > tolerance {
-            self.missed_tick_behavior.next(due, now, self.period)
-        } else {
-            due.checked_add(self.period)
-        };
-        self.reset_to(next);
-        Poll::Ready(due)
+        let (due, now) = (self.delay.deadline_ns(), scope::now_ns());
+        let period = nanos(self.period);
+        let is_late = now.saturating_sub(due) > period.min(TOLERANCE_NS);
+        let behavior = if is_late { self.missed_tick_behavior } else { MissedTickBehavior::Burst };
+        self.delay.as_mut().restart(behavior.next(due, now, period), now);
+        Poll::Ready(Instant::from_ns(due))
     }
 
     /// The next tick comes a period from now.

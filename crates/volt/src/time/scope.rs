@@ -7,7 +7,7 @@ use std::time::Instant as StdInstant;
 
 use volt_sync::internal::primitive;
 
-use super::clock;
+use super::scale;
 use super::timers::{Shard, Timers};
 
 #[cfg(not(volt_loom))]
@@ -65,7 +65,7 @@ pub(super) fn now() -> StdInstant {
 fn now_slow() -> StdInstant {
     match try_with_timers(|timers| timers.clock().clone()) {
         // A clock that was never paused agrees with the machine's.
-        Some(clock) => clock::to_instant(clock.now_ns()),
+        Some(clock) => scale::to_instant(clock.now_ns()),
         None => primitive::now(),
     }
 }
@@ -73,7 +73,7 @@ fn now_slow() -> StdInstant {
 /// As [`now`], on the clock's scale.
 #[inline]
 pub(super) fn now_ns() -> u64 {
-    clock::to_ns(now())
+    if ever_paused::get() { scale::to_ns(now_slow()) } else { scale::machine_ns() }
 }
 
 /// Calls `f` with the timers of the current runtime.

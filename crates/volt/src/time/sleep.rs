@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use volt_sync::coop;
 
-use super::clock::nanos;
 use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
+use super::scale::nanos;
 use super::{Instant, scope};
 use crate::runtime::outside;
 
@@ -202,6 +202,21 @@ impl Sleep {
         entry.moved.set(false);
         entry.set_deadline(deadline);
         entry.set_state(CHECK);
+    }
+
+    /// As [`reset`](Self::reset) at the time `now`, of a timer that has completed: if `deadline` is later, the next poll
+    /// does not look at the clock.
+    pub(super) fn restart(self: Pin<&mut Self>, deadline: u64, now: u64) {
+        debug_assert_eq!(self.entry.state(), FIRED);
+        self.entry.moved.set(false);
+        self.entry.set_deadline(deadline);
+        self.entry.set_state(if deadline > now { NEW } else { CHECK });
+    }
+
+    /// When it completes, of a timer that is not one of `timeout`.
+    pub(super) fn deadline_ns(&self) -> u64 {
+        debug_assert_ne!(self.entry.state(), LAZY);
+        self.entry.deadline()
     }
 
     #[cfg(all(test, volt_loom))]

@@ -279,11 +279,8 @@ impl Pace {
 
     fn average(&self, per_poll: f32) {
         let before = self.poll_ns.get();
-        let average = if before == 0.0 {
-            per_poll
-        } else {
-            per_poll.mul_add(WEIGHT, before * (1.0 - WEIGHT))
-        };
+        let average =
+            if before == 0.0 { per_poll } else { WEIGHT * per_poll + (1.0 - WEIGHT) * before };
         self.poll_ns.set(average);
         if self.fixed_interval.is_none() {
             // Saturating: a tick of no time gives the largest interval.
