@@ -24,6 +24,7 @@ pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod driver;
 mod handle;
+pub(crate) mod level;
 pub(crate) mod metrics;
 pub(crate) mod outside;
 pub(crate) mod scheduler;

@@ -101,7 +101,7 @@ pub use join::JoinHandle;
 pub use join_set::JoinSet;
 pub(crate) use local::is_polled_by_us;
 pub use local::{LocalEnterGuard, LocalSet, spawn_local};
-pub use task_local::{AccessError, LocalKey, TaskLocalFuture};
+pub use task_local::{__TaskLocalScopes, AccessError, LocalKey, TaskLocalFuture};
 pub use yield_now::yield_now;
 
 /// Futures that are returned by this module's functions.

@@ -53,7 +53,7 @@ mod patience;
 mod pool;
 mod task;
 
-pub(crate) use pool::{Config, Pool};
+pub(crate) use pool::{Config, Pool, is_blocking_thread};
 
 #[cfg(all(test, volt_loom))]
 mod model;

@@ -330,6 +330,11 @@ pub(crate) fn is_inside(shared: &Shared) -> bool {
     false
 }
 
+/// The same, of any runtime.
+pub(crate) fn is_inside_any() -> bool {
+    !get().frames.is_null()
+}
+
 /// An address where this thread's stack begins: in its outermost call that polls or drops futures.
 pub(crate) fn stack_base() -> Option<usize> {
     let mut frame = get().frames;

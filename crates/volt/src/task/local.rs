@@ -34,7 +34,7 @@ use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
 use super::waker::is_of_task;
 use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace};
-use crate::runtime::{Runtime, context};
+use crate::runtime::{Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
 const MAX_POLLS: usize = 61;
@@ -84,8 +84,8 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 volt_sync::internal::primitive::const_thread_local! {
-    /// Where `spawn_local` spawns.
-    static CURRENT: RefCell<Option<Arc<Shared>>> = RefCell::new(None);
+    /// Where `spawn_local` spawns, at which level: what runs on top of a wait in the set is none of its tasks.
+    static CURRENT: RefCell<Option<(u32, Arc<Shared>)>> = RefCell::new(None);
     /// The set that this thread drives just now. Only compared.
     static DRIVEN: Cell<*const Shared> = Cell::new(ptr::null());
     /// Whether another executor polls what drives it.
@@ -124,7 +124,8 @@ where
     F::Output: 'static,
 {
     let current = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
-    let current = current.expect(
+    let current = current.filter(|(level, _)| *level == level::current());
+    let (_, current) = current.expect(
         "`spawn_local` needs a `LocalSet`: call it inside `LocalSet::run_until`, a local task, or \
          under `LocalSet::enter`",
     );
@@ -220,7 +221,7 @@ impl LocalSet {
     /// ```
     pub fn enter(&self) -> LocalEnterGuard {
         LocalEnterGuard {
-            outer: replace_current(Some(self.shared.clone())),
+            outer: replace_current(Some((level::current(), self.shared.clone()))),
             _not_send: PhantomData,
         }
     }
@@ -275,7 +276,7 @@ impl LocalSet {
     }
 }
 
-fn replace_current(new: Option<Arc<Shared>>) -> Option<Arc<Shared>> {
+fn replace_current(new: Option<(u32, Arc<Shared>)>) -> Option<(u32, Arc<Shared>)> {
     // An error means that the thread is ending: nobody spawns any more.
     CURRENT.try_with(|current| current.replace(new)).ok().flatten()
 }
@@ -439,7 +440,7 @@ impl<F: Future> Future for RunUntil<'_, F> {
 /// assert_eq!(volt::run(local.run_until(task)).unwrap(), 1);
 /// ```
 pub struct LocalEnterGuard {
-    outer: Option<Arc<Shared>>,
+    outer: Option<(u32, Arc<Shared>)>,
     _not_send: PhantomData<*const ()>,
 }
 

@@ -1,17 +1,29 @@
 //! Values that belong to a task instead of a thread.
-#![forbid(unsafe_code)]
+//!
+//! A value stays inside its scope's future. While that is polled, a thread-local points to the innermost scope.
+//!
+//! Invariants:
+//! 1. What the thread-local points to is on the stack, in a call of `within` that has not returned.
+//! 2. That call has the value borrowed exclusively, and only reads it.
+//! 3. A scope is seen at its own level only: not by tasks that run on top of a wait in it (`runtime/level.rs`).
+//!
+//! Rejected: to swap the value into and out of the thread-local at each poll. A scope on top of a wait could not swap
+//! while somebody below it holds a reference to the value.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::mem;
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll};
 use std::thread;
 
 use pin_project_lite::pin_project;
+
+use crate::runtime::level;
 
 /// Declares task-local keys: statics of the type [`task::LocalKey`](crate::task::LocalKey).
 ///
@@ -53,10 +65,10 @@ macro_rules! __task_local_key {
         $(#[$attribute])*
         $vis static $name: $crate::task::LocalKey<$type> = {
             ::std::thread_local! {
-                static VALUE: ::std::cell::RefCell<::std::option::Option<$type>> =
-                    const { ::std::cell::RefCell::new(::std::option::Option::None) };
+                static SCOPES: $crate::task::__TaskLocalScopes<$type> =
+                    const { $crate::task::__TaskLocalScopes::new() };
             }
-            $crate::task::LocalKey::__new(&VALUE)
+            $crate::task::LocalKey::__new(&SCOPES)
         };
     };
 }
@@ -77,15 +89,34 @@ macro_rules! __task_local_key {
 /// ```
 ///
 /// # Cost
-/// A scope swaps the value into and out of a thread-local at each poll.
+/// A scope writes to a thread-local before and after each poll.
 pub struct LocalKey<T: 'static> {
-    value: &'static thread::LocalKey<RefCell<Option<T>>>,
+    scopes: &'static thread::LocalKey<__TaskLocalScopes<T>>,
+}
+
+/// The scopes of one key that a thread is in.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct __TaskLocalScopes<T: 'static>(Cell<*const Scope<T>>);
+
+impl<T: 'static> __TaskLocalScopes<T> {
+    #[doc(hidden)]
+    pub const fn new() -> Self {
+        Self(Cell::new(ptr::null()))
+    }
+}
+
+/// A call of `within`.
+#[derive(Debug)]
+struct Scope<T> {
+    value: *const Option<T>,
+    level: u32,
 }
 
 impl<T: 'static> LocalKey<T> {
     #[doc(hidden)]
-    pub const fn __new(value: &'static thread::LocalKey<RefCell<Option<T>>>) -> Self {
-        Self { value }
+    pub const fn __new(scopes: &'static thread::LocalKey<__TaskLocalScopes<T>>) -> Self {
+        Self { scopes }
     }
 
     /// Sets the value while `future` runs. It is dropped with the future, or before if
@@ -115,19 +146,11 @@ impl<T: 'static> LocalKey<T> {
     ///
     /// assert_eq!(KEY.sync_scope(1, || KEY.get() + 1), 2);
     /// ```
-    ///
-    /// # Panics
-    /// If the value is borrowed just now (inside [`with`](Self::with)), or the thread is ending.
-    #[track_caller]
     pub fn sync_scope<F, R>(&'static self, value: T, f: F) -> R
     where
         F: FnOnce() -> R,
     {
-        let mut value = Some(value);
-        match self.within(&mut value, f) {
-            Ok(result) => result,
-            Err(error) => error.panic(),
-        }
+        self.within(&mut Some(value), f)
     }
 
     /// Calls `f` with the value.
@@ -166,34 +189,27 @@ impl<T: 'static> LocalKey<T> {
     where
         F: FnOnce(&T) -> R,
     {
-        let result = self.value.try_with(|value| value.borrow().as_ref().map(f));
-        result.ok().flatten().ok_or(AccessError { _private: () })
+        let scope = self.scopes.with(|scopes| scopes.0.get());
+        // SAFETY: the call that it belongs to is below on this thread's stack (invariant 1).
+        let scope = unsafe { scope.as_ref() }.filter(|scope| scope.level == level::current());
+        // SAFETY: valid until that call returns, and nobody changes it before (invariant 2).
+        let value = scope.and_then(|scope| unsafe { (*scope.value).as_ref() });
+        value.map(f).ok_or(AccessError { _private: () })
     }
 
-    /// Swaps `value` in while `f` runs, also if `f` panics.
-    fn within<R>(
-        &'static self,
-        value: &mut Option<T>,
-        f: impl FnOnce() -> R,
-    ) -> Result<R, ScopeError> {
-        struct Restore<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
-        impl<T> Drop for Restore<'_, T> {
+    /// Makes `value` the one of this key while `f` runs.
+    fn within<R>(&'static self, value: &mut Option<T>, f: impl FnOnce() -> R) -> R {
+        struct Leave<T: 'static>(&'static LocalKey<T>, *const Scope<T>);
+        impl<T> Drop for Leave<T> {
             fn drop(&mut self) {
-                let _ended =
-                    self.0.value.try_with(|value| mem::swap(&mut *value.borrow_mut(), self.1));
+                self.0.scopes.with(|scopes| scopes.0.set(self.1));
             }
         }
-        self.value
-            .try_with(|current| match current.try_borrow_mut() {
-                Ok(mut current) => {
-                    mem::swap(&mut *current, value);
-                    Ok(())
-                }
-                Err(_) => Err(ScopeError::Borrowed),
-            })
-            .unwrap_or(Err(ScopeError::Ended))?;
-        let _restore = Restore(self, value);
-        Ok(f())
+        let scope = Scope { value: ptr::from_ref(value), level: level::current() };
+        let outer = self.scopes.with(|scopes| scopes.0.replace(&raw const scope));
+        // Before `scope` goes: it was made later.
+        let _leave = Leave(self, outer);
+        f()
     }
 }
 
@@ -235,21 +251,6 @@ impl<T: 'static> fmt::Debug for LocalKey<T> {
     }
 }
 
-enum ScopeError {
-    Borrowed,
-    Ended,
-}
-
-impl ScopeError {
-    #[track_caller]
-    fn panic(&self) -> ! {
-        match self {
-            Self::Borrowed => panic!("cannot enter a task-local scope while its value is borrowed"),
-            Self::Ended => panic!("cannot enter a task-local scope while the thread is ending"),
-        }
-    }
-}
-
 pin_project! {
     /// The future of [`LocalKey::scope`].
     ///
@@ -279,7 +280,7 @@ pin_project! {
             let this = this.project();
             let mut future = this.future;
             if mem::needs_drop::<F>() && future.is_some() {
-                let _without = this.key.within(this.value, || future.set(None));
+                this.key.within(this.value, || future.set(None));
             }
         }
     }
@@ -310,7 +311,7 @@ impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let mut future = this.future;
-        let polled = this.key.within(this.value, || match future.as_mut().as_pin_mut() {
+        this.key.within(this.value, || match future.as_mut().as_pin_mut() {
             None => panic!("`TaskLocalFuture` polled after completion"),
             Some(inner) => {
                 let polled = inner.poll(cx);
@@ -319,11 +320,7 @@ impl<T: 'static, F: Future> Future for TaskLocalFuture<T, F> {
                 }
                 polled
             }
-        });
-        match polled {
-            Ok(polled) => polled,
-            Err(error) => error.panic(),
-        }
+        })
     }
 }
 

@@ -31,6 +31,11 @@ volt_sync::internal::primitive::const_thread_local! {
     static POOL: Cell<*const ()> = Cell::new(ptr::null());
 }
 
+/// True on the threads of any pool.
+pub(crate) fn is_blocking_thread() -> bool {
+    POOL.try_with(|pool| !pool.get().is_null()).unwrap_or(false)
+}
+
 /// What the runtime's builder says about blocking threads.
 #[derive(Clone)]
 pub(crate) struct Config {

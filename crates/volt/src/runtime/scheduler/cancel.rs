@@ -26,7 +26,7 @@ use super::guest::stack_is_used_up_by;
 use super::park::{Park, ROOT};
 use super::threads::wait_briefly;
 use super::worker::Worker;
-use crate::runtime::context;
+use crate::runtime::{context, level};
 
 /// Sleeps until the future of this thread was woken, which it may have been already, and polls it. A
 /// canceller drops tasks meanwhile.
@@ -68,7 +68,8 @@ fn cancel(park: &Arc<Park>) -> bool {
             !stack_is_used_up_by(2),
             "blocking calls are nested too deeply in drops of futures: each waits for the next one"
         );
-        context::as_canceller(shared, || shared.shut_down_inside());
+        let drops = || context::as_canceller(shared, || shared.shut_down_inside());
+        level::above(|_| drops());
         left |= shared.has_tasks();
     });
     left

@@ -46,7 +46,9 @@ use super::quick::{self, QUICK_NS};
 use super::registry;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
+use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::context;
+use crate::runtime::level;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::outside;
 use crate::task::{JoinError, JoinHandle};
@@ -67,6 +69,8 @@ pub(crate) struct Guest<'r> {
     park: &'r Arc<Park>,
     /// It sets tasks of unknown kinds aside.
     choosy: bool,
+    /// Its future may be what something below on this stack waits for, or the thread is made for blocking calls.
+    nested: bool,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on.
     left: Cell<bool>,
@@ -74,7 +78,8 @@ pub(crate) struct Guest<'r> {
 
 impl<'r> Guest<'r> {
     fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
-        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
+        let nested = choosy && (context::is_inside_any() || is_blocking_thread());
+        Self { shared, park, choosy, nested, worker: OnceCell::new(), left: Cell::new(false) }
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -106,10 +111,12 @@ impl<'r> Guest<'r> {
         Some(worker)
     }
 
-    /// True if tasks would miss something on this thread that the builder has promised them.
+    /// True if tasks would miss something on this thread that the builder has promised them; or if one that blocks
+    /// would do so on top of what it may wait for, where `block_on` is called to have a future of its own run.
     fn is_unfit(&self) -> bool {
         let config = &self.shared.config;
-        config.on_thread_start.is_some()
+        self.nested
+            || config.on_thread_start.is_some()
             // Of a main thread, the system says a little less.
             || config.thread_stack_size.is_some_and(|size| context::stack_size() < size - size / 16)
     }
@@ -123,6 +130,10 @@ impl<'r> Guest<'r> {
     /// Polls the future of this thread, which is of `kind` (`quick.rs`), until it is ready, and runs tasks in
     /// between.
     fn run<T>(&self, kind: usize, mut poll: impl FnMut() -> Option<T>) -> T {
+        level::above(|below| self.run_above(kind, || below.call(&mut poll)))
+    }
+
+    fn run_above<T>(&self, kind: usize, mut poll: impl FnMut() -> Option<T>) -> T {
         loop {
             match self.attach() {
                 Some(worker) => {
@@ -537,11 +548,16 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         let waits_outside = worker.waits_outside.replace(false);
         let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
         let runs = target.filter(|_| !worker.unfit.get());
-        if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
-            worker.run_now(task);
-        }
         let mut poll = || poll_once(handle.as_mut(), &waker);
-        let output = worker.run_until(&mut poll, Before::Nothing);
+        let output = level::above(|below| {
+            if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
+                worker.run_now(task);
+            }
+            let mut poll = || below.call(&mut poll);
+            let output = worker.run_until(&mut poll, Before::Nothing);
+            let cancels = output.is_none() && !worker.handed_over.get();
+            if cancels { Some(worker.cancel_until(&mut poll)) } else { output }
+        });
         // The task below goes on, and may take long.
         worker.flush_yielded(None);
         worker.share_ring();
@@ -553,10 +569,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         worker.shy.set(shy);
         worker.waits_outside.set(waits_outside);
         worker.root_kind.set(root_kind);
-        match output {
-            None if !worker.handed_over.get() => Some(worker.cancel_until(&mut poll)),
-            output => output,
-        }
+        output
     })
 }
 
@@ -606,6 +619,7 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     let mut alone = None;
     context::current_worker(|worker| {
         if let Some(worker) = worker {
+            worker.note_blocking_kind();
             if !worker.hand_over() {
                 alone = Some(worker.shared.clone());
             }
@@ -620,6 +634,15 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl Worker<'_> {
+    /// What this member polls blocks now and then, so a guest should not run it.
+    fn note_blocking_kind(&self) {
+        // ORD relaxed: this member wrote it.
+        let kind = self.slot.kind.load(Relaxed);
+        self.shared.blocks.learn(kind);
+        self.shared.quick.forget(kind);
+        self.shared.untimed.forget(kind);
+    }
+
     /// Leaves this member's tasks to others. A worker gets another thread; a guest only gives up what
     /// is in its queues. False for a worker that gets no thread, as in a waker that it calls while it
     /// turns the driver, which cannot pass to another thread then: it is still the one that cancels at a

@@ -146,6 +146,8 @@ pub(crate) struct Shared {
     pub(super) untimed: Quick,
     /// The kinds that were caught in a slow poll, for those that have to be quick for long to count as such.
     pub(super) caught: Quick,
+    /// The kinds that have blocked in `block_in_place`: they are not learnt any more.
+    pub(super) blocks: Quick,
     pub(crate) slow: Option<Box<SlowPolls>>,
     pub(super) owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
@@ -218,6 +220,7 @@ impl Shared {
             quick: Quick::new(),
             untimed: Quick::new(),
             caught: Quick::new(),
+            blocks: Quick::new(),
             slow,
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),
@@ -537,10 +540,8 @@ impl Shared {
         true
     }
 
-    /// Wakes everybody who is parked, to see that the runtime shuts down.
-    ///
-    /// Also called by each member that has seen it: a ticket may have been used for a member that
-    /// was about to park (`Idle`, invariant 1), and so the one for which it was taken sleeps on.
+    /// Wakes everybody who is parked, to see that the runtime shuts down. Each member that has seen it does so again:
+    /// a ticket may have been used for one that was about to park (`Idle`, invariant 1).
     pub(super) fn wake_all(&self) {
         while let Some(index) = self.idle.claim_any() {
             self.unpark(index);
@@ -557,9 +558,8 @@ impl Shared {
         }
     }
 
-    /// Drops all tasks of a current-thread runtime. Waits until `deadline` for those that other
-    /// threads poll (its guest, in a long poll) or are about to queue; these threads see to them
-    /// when they are done.
+    /// Drops all tasks of a current-thread runtime. Waits until `deadline` for those that other threads poll
+    /// (its guest, in a long poll) or are about to queue; these threads see to them when they are done.
     pub(crate) fn shut_down_current_thread(&self, deadline: Option<Instant>) {
         context::as_canceller(&self.to_arc(), || {
             self.shut_down_inside();
@@ -574,8 +574,7 @@ impl Shared {
         self.drain();
     }
 
-    /// A worker has dropped all tasks that it could reach. True if it was the last one, which has to
-    /// call [`drain_to_the_last`](Self::drain_to_the_last).
+    /// A worker has dropped all tasks that it could reach. True if it was the last: [`drain`](Self::drain_to_the_last).
     pub(super) fn worker_ended(&self) -> bool {
         // ORD[SD2] release: this worker's queues are empty, and stay so.
         // ORD[SD2] acquire: those of the others too.

@@ -269,7 +269,7 @@ impl<'r> Worker<'r> {
         let start = self.now_ns();
         let step = self.poll_now(task);
         let took = self.now_ns().saturating_sub(start);
-        if took < QUICK_NS {
+        if took < QUICK_NS && !self.shared.blocks.knows(kind) {
             self.shared.quick.learn(kind);
             if timing.is_none() {
                 self.shared.untimed.learn(kind);

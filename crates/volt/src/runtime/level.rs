@@ -1,0 +1,59 @@
+//! On top of how many waits in the middle of user code the current thread runs others.
+//!
+//! Purpose: a thread that waits in a blocking `join`, or in `block_on`, runs tasks on top of what it is doing. What
+//! belongs to that (task-local values, the current `LocalSet`) is not theirs: whoever keeps such things in a
+//! thread-local notes the level with them, and finds nothing at another one.
+//!
+//! Rejected: to put all such things aside before a wait: it would have to know every key that is in use, and
+//! somebody may hold a reference to a value.
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+
+#[cfg(not(volt_loom))]
+std::thread_local! {
+    static LEVEL: Cell<u32> = const { Cell::new(0) };
+}
+#[cfg(volt_loom)]
+volt_sync::internal::primitive::thread_local! {
+    static LEVEL: Cell<u32> = Cell::new(0);
+}
+
+/// The level of the current thread.
+#[inline]
+pub(crate) fn current() -> u32 {
+    LEVEL.with(Cell::get)
+}
+
+/// Calls `f`, which polls or drops what is not the caller's, a level above this one. What is the caller's it polls
+/// [at](Below::call) this one.
+#[inline]
+pub(crate) fn above<R>(f: impl FnOnce(Below) -> R) -> R {
+    let below = Below(current());
+    at(below.0 + 1, || f(below))
+}
+
+/// The level of somebody who waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Below(u32);
+
+impl Below {
+    /// Calls `f` at this level.
+    #[inline]
+    pub(crate) fn call<R>(self, f: impl FnOnce() -> R) -> R {
+        at(self.0, f)
+    }
+}
+
+#[inline]
+fn at<R>(level: u32, f: impl FnOnce() -> R) -> R {
+    struct Restore(u32);
+    impl Drop for Restore {
+        #[inline]
+        fn drop(&mut self) {
+            LEVEL.with(|level| level.set(self.0));
+        }
+    }
+    let _restore = Restore(LEVEL.with(|cell| cell.replace(level)));
+    f()
+}
