@@ -208,3 +208,35 @@ fn missing_files_are_errors_with_the_systems_kind() {
         assert_eq!(fs::remove_file(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
     });
 }
+
+/// It is an operation like the others: what comes after it waits for it.
+#[test]
+fn a_cancelled_set_len_is_over_before_the_next_write() {
+    on_each(|folder| async move {
+        for round in 0..200 {
+            let path = folder.join(format!("{round}"));
+            let mut file = File::create(&path).await.unwrap();
+            // It may be over at once.
+            let _ = pin!(file.set_len(0)).poll(&mut Context::from_waker(Waker::noop()));
+            file.write_all(b"important").await.unwrap();
+            file.flush().await.unwrap();
+            volt::task::yield_now().await;
+            assert_eq!(std::fs::read(&path).unwrap(), b"important");
+        }
+    });
+}
+
+#[test]
+fn set_len_has_what_was_read_ahead_read_anew() {
+    on_each(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "abcdef").await.unwrap();
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+        begin_and_cancel_a_read(&mut file).await;
+        file.set_len(3).await.unwrap();
+        let mut all = String::new();
+        file.read_to_string(&mut all).await.unwrap();
+        assert_eq!(all, "abc");
+        assert_eq!(file.stream_position().await.unwrap(), 3);
+    });
+}

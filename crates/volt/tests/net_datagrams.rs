@@ -323,3 +323,58 @@ fn no_descriptor_leaks() {
     }
     assert!(after <= before, "{before} descriptors before, {after} after");
 }
+
+/// Binds to a path of 108 bytes, which leaves no room for a zero behind it.
+#[cfg(target_os = "linux")]
+fn bind_to_the_longest(socket: &impl AsFd, path: &std::path::Path) {
+    use std::os::fd::AsRawFd;
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let mut address =
+        libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] };
+    assert_eq!(bytes.len(), address.sun_path.len());
+    for (place, byte) in address.sun_path.iter_mut().zip(bytes) {
+        *place = *byte as libc::c_char;
+    }
+    let fd = socket.as_fd().as_raw_fd();
+    let size = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: `address` is valid for reads of `size` bytes.
+    let result = unsafe { libc::bind(fd, (&raw const address).cast(), size) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// The system allows a byte more than the standard library: what was sent from there is received all the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_unix_datagram_from_the_longest_path_is_received() {
+    each(|| async {
+        let directory = tempfile::tempdir().unwrap();
+        let server_path = directory.path().join("server");
+        let server = UnixDatagram::bind(&server_path).unwrap();
+        let name = directory.path().join("x").as_os_str().len() - 1;
+        let long = directory.path().join("x".repeat(108 - name));
+        let client =
+            socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::DGRAM, None).unwrap();
+        bind_to_the_longest(&client, &long);
+        let to = socket2::SockAddr::unix(&server_path).unwrap();
+        for _ in 0..2 {
+            client.send_to(b"abc", &to).unwrap();
+            let mut bytes = Vec::with_capacity(8);
+            let (count, _) = server.recv_buf_from(&mut bytes).await.unwrap();
+            assert_eq!((count, &bytes[..]), (3, &b"abc"[..]));
+        }
+    });
+}
+
+/// A waiter that was forgotten stays where it is, and is not waited for.
+#[test]
+fn a_socket_is_dropped_beside_a_forgotten_waiter() {
+    each(|| async {
+        for _ in 0..2 {
+            let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let mut waits = Box::pin(socket.readable());
+            assert!(stays_pending(waits.as_mut()).await);
+            std::mem::forget(waits);
+            drop(socket);
+        }
+    });
+}

@@ -98,6 +98,7 @@ fn fifos_are_opened_by_path_and_nothing_else_is() {
         let error = options.open_sender(&path).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENXIO));
         let mut receiver = options.open_receiver(&path).unwrap();
+        assert!(stays_pending(receiver.read_u8()).await, "there was no sender");
         let mut sender = options.open_sender(&path).unwrap();
         sender.write_all(b"hello").await.unwrap();
         drop(sender);
@@ -259,5 +260,23 @@ fn options_are_what_they_were_set_to() {
             socket.set_tclass_v6(0x20).unwrap();
             assert_eq!(socket.tclass_v6().unwrap(), 0x20);
         }
+    });
+}
+
+/// The system takes so many at once, which does not mean that there is no more room.
+#[test]
+fn more_slices_than_the_system_takes_at_once_are_no_short_write() {
+    each(|| async {
+        let (mut sender, receiver) = pipe::pipe().unwrap();
+        let slices = vec![std::io::IoSlice::new(b"0123456789"); 2_000];
+        for _ in 0..3 {
+            assert_eq!(bounded(sender.write_vectored(&slices)).await.unwrap(), 10_240);
+        }
+        drop(receiver);
+        let (mut a, b) = support::tcp_pair().await;
+        for _ in 0..4 {
+            assert_eq!(bounded(a.write_vectored(&slices)).await.unwrap(), 10_240);
+        }
+        drop(b);
     });
 }

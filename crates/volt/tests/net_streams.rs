@@ -629,3 +629,32 @@ fn debug_shows_the_socket() {
         }
     });
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stream_that_connects_when_it_is_taken_over_is_not_writable_yet() {
+    each(|| async {
+        let domain = socket2::Domain::IPV4;
+        let listener = socket2::Socket::new(domain, socket2::Type::STREAM, None).unwrap();
+        listener.bind(&"127.0.0.1:0".parse::<std::net::SocketAddr>().unwrap().into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody accepts, so only the first ones get there.
+        let clients: Vec<_> = (0..4)
+            .map(|_| {
+                let client = socket2::Socket::new(domain, socket2::Type::STREAM, None).unwrap();
+                client.set_nonblocking(true).unwrap();
+                let _in_progress = client.connect(&address);
+                client
+            })
+            .collect();
+        let mut waited = 0;
+        for client in clients {
+            let connects = client.peer_addr().is_err();
+            let client = volt::net::TcpStream::from_std(client.into()).unwrap();
+            assert_eq!(stays_pending(client.writable()).await, connects);
+            waited += usize::from(connects);
+        }
+        assert!(waited > 0, "the listener's queue is short");
+    });
+}

@@ -14,6 +14,7 @@ use volt_sync::Mutex;
 
 use super::{FileTimes, OpenOptions, blocking};
 use crate::io::blocking::{Blocking, MOST_BUFFERED};
+use crate::runtime::context;
 
 /// An open file, to be read, written and sought with the traits of [`volt::io`](crate::io).
 ///
@@ -300,6 +301,9 @@ impl File {
 
     /// Cuts the file, or fills it with zeros, to this length. Waits for writes under way first.
     ///
+    /// # Cancel safety
+    /// If it is dropped after it has begun, it is done all the same, before the next operation on this handle.
+    ///
     /// # Errors
     /// As [`std::fs::File::set_len`].
     ///
@@ -319,9 +323,11 @@ impl File {
     /// # }
     /// ```
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        self.settle().await?;
-        let file = self.file.clone();
-        blocking("File::set_len", move || file.set_len(length)).await
+        let mut operations = self.operations.lock().await;
+        poll_fn(|cx| operations.poll_settled(cx)).await?;
+        context::require("File::set_len");
+        operations.start_change(move |file| file.set_len(length));
+        poll_fn(|cx| operations.poll_changed(cx)).await
     }
 
     /// Waits for writes under way, and until content and metadata are on the disk.

@@ -84,6 +84,7 @@ pub(crate) enum Outcome {
     Read(io::Result<usize>),
     Written(io::Result<()>),
     Sought(io::Result<u64>),
+    Changed(io::Result<()>),
 }
 
 /// Bytes on their way: read and not yet delivered, or to be written.
@@ -312,6 +313,29 @@ impl<F: Calls + Send + 'static> Blocking<F> {
             Outcome::Written(result.and_then(|()| idle.file.flush()))
         })?;
         Poll::Ready(Ok(length))
+    }
+
+    /// Begins to change the file itself, once it is [settled](Self::poll_settled). Bytes that were read ahead are read
+    /// anew afterwards.
+    pub(crate) fn start_change(
+        &mut self,
+        change: impl FnOnce(&mut F) -> io::Result<()> + Send + 'static,
+    ) {
+        let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
+        let unread = buffer.bytes().len();
+        buffer.clear();
+        self.start(move |idle| {
+            let result = if unread > 0 { rewind(&mut idle.file, unread) } else { Ok(()) };
+            Outcome::Changed(result.and_then(|()| change(&mut idle.file)))
+        });
+    }
+
+    /// Waits for the change that was begun.
+    pub(crate) fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match ready!(self.poll_settled(cx))? {
+            Some(Outcome::Changed(result)) => Poll::Ready(result),
+            _ => Poll::Ready(Ok(())),
+        }
     }
 
     /// Begins to move the position. Bytes that were read ahead do not count.

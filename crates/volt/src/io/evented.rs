@@ -19,6 +19,10 @@ use crate::reactor::{Direction, Event, Handle, Registration, Start};
 /// full, so that the next event says when to go on (epoll(7), on edge-triggered notification).
 const SHORT_IS_ALL: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
+/// So many slices are written at once (`IOV_MAX`; elsewhere the standard library may pass fewer, where no write is
+/// taken for a short one).
+const MOST_SLICES: usize = 1024;
+
 /// See the module's documentation. `E` is one of `mio`'s sockets.
 pub(crate) struct Evented<E: Source + Descriptor> {
     /// `None` only while it is taken apart.
@@ -203,7 +207,9 @@ impl<E: RawWrite> Evented<E> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let size = bufs.iter().map(|buf| buf.len()).sum();
+        // Who has offered more has sent all that the system takes at once, which is not a short write.
+        let sizes = bufs.iter().take(MOST_SLICES).map(|buf| buf.len());
+        let size = sizes.fold(0, usize::saturating_add);
         self.poll_send(cx, size, || self.write_vectored(bufs))
     }
 

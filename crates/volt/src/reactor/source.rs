@@ -219,10 +219,11 @@ impl Source {
         // changed the word; those that come now change nothing.
         self.word.swap(Word::new(next_generation, Ready::EMPTY, false).0, Relaxed);
         let mut waiters = self.lock();
-        debug_assert!(
-            waiters.list.is_empty(),
-            "a future borrows the registration that it waits on"
-        );
+        // A waiter borrows its registration, but may have been forgotten while it was pinned: it stays where it is.
+        while let Some(node) = waiters.list.front() {
+            // SAFETY: `node` is linked in this list.
+            unsafe { waiters.list.remove(node) };
+        }
         let wakers = (waiters.reader.take(), waiters.writer.take());
         drop(waiters);
         drop(wakers);

@@ -55,6 +55,11 @@ const EXTRA: Option<Interest> = Some(Interest::PRIORITY);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const EXTRA: Option<Interest> = None;
 
+fn both_and_extra() -> Interest {
+    let both = Interest::READABLE | Interest::WRITABLE;
+    EXTRA.map_or(both, |extra| both | extra)
+}
+
 crate::net::stream::stream!(
     TcpStream,
     "# let listener = volt::net::TcpListener::bind(\"127.0.0.1:0\").await?;
@@ -104,8 +109,7 @@ impl TcpStream {
         handle: Handle,
         io: mio::net::TcpStream,
     ) -> io::Result<Self> {
-        let both = Interest::READABLE | Interest::WRITABLE;
-        let interest = EXTRA.map_or(both, |extra| both | extra);
+        let interest = both_and_extra();
         if io.peer_addr().is_ok() {
             // It is there already, as on the loopback interface: no event to wait for.
             return Ok(Self { io: Evented::new(handle, io, interest, Start::Quiet)? });
@@ -148,7 +152,15 @@ impl TcpStream {
     #[track_caller]
     pub fn from_std(stream: std::net::TcpStream) -> io::Result<Self> {
         crate::net::check_nonblocking(&stream)?;
-        Self::accepted("TcpStream::from_std", mio::net::TcpStream::from_std(stream))
+        const CALLER: &str = "TcpStream::from_std";
+        let io = mio::net::TcpStream::from_std(stream);
+        if io.peer_addr().is_ok() {
+            return Self::accepted(CALLER, io);
+        }
+        // It may connect just now: an event says when it has.
+        Ok(Self {
+            io: Evented::new(Handle::current(CALLER), io, both_and_extra(), Start::Unknown)?,
+        })
     }
 
     /// Gives the stream back to the standard library, in non-blocking mode.

@@ -102,7 +102,8 @@ impl From<SocketAddr> for StdSocketAddr {
     }
 }
 
-/// The address that a system call has returned to `socket2`.
+/// The address that a system call has returned to `socket2`. One that the standard library cannot represent (a path
+/// of 108 bytes) is unnamed: what came with it is there already.
 pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = from.as_abstract_namespace() {
@@ -113,5 +114,6 @@ pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
         return StdSocketAddr::from_abstract_name(name).map(SocketAddr);
     }
     // No name is the empty path.
-    StdSocketAddr::from_pathname(from.as_pathname().unwrap_or(Path::new(""))).map(SocketAddr)
+    let path = |path: &Path| StdSocketAddr::from_pathname(path).map(SocketAddr);
+    path(from.as_pathname().unwrap_or(Path::new(""))).or_else(|_| path(Path::new("")))
 }

@@ -151,8 +151,8 @@ impl OpenOptions {
         self
     }
 
-    /// Opens the FIFO at `path` for reading. It is open before there is a sender; until there has
-    /// been one, a read finds the end at once.
+    /// Opens the FIFO at `path` for reading. It is open before there is a sender; a read waits until there has
+    /// been one, and finds the end when the last one has gone.
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is no FIFO; whatever `open(2)`
@@ -167,11 +167,16 @@ impl OpenOptions {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("fifo");
     /// # std::process::Command::new("mkfifo").arg(&path).status()?;
-    /// use volt::io::AsyncReadExt;
+    /// use volt::io::{AsyncReadExt, AsyncWriteExt};
     /// use volt::net::unix::pipe::OpenOptions;
     ///
     /// let mut receiver = OpenOptions::new().open_receiver(&path)?;
-    /// assert_eq!(receiver.read(&mut [0; 8]).await?, 0, "there has been no sender");
+    /// let mut sender = OpenOptions::new().open_sender(&path)?;
+    /// sender.write_all(b"hello").await?;
+    /// drop(sender);
+    /// let mut all = String::new();
+    /// receiver.read_to_string(&mut all).await?;
+    /// assert_eq!(all, "hello");
     /// # std::io::Result::Ok(())
     /// # }).unwrap();
     /// ```
@@ -180,7 +185,8 @@ impl OpenOptions {
         let mut how = File::options();
         how.read(true);
         let fd = OwnedFd::from(self.open(path.as_ref(), how)?);
-        Receiver::new("pipe::OpenOptions::open_receiver", fd.into())
+        // A read that is tried before there was a sender would find the end.
+        Receiver::starting("pipe::OpenOptions::open_receiver", fd.into(), Start::Unknown)
     }
 
     /// Opens the FIFO at `path` for writing.
@@ -244,8 +250,17 @@ macro_rules! end {
         impl $type {
             #[track_caller]
             pub(crate) fn new(caller: &'static str, io: pipe::$type) -> io::Result<Self> {
+                Self::starting(caller, io, Start::Open)
+            }
+
+            #[track_caller]
+            fn starting(
+                caller: &'static str,
+                io: pipe::$type,
+                start: Start,
+            ) -> io::Result<Self> {
                 let handle = Handle::current(caller);
-                Ok(Self { io: Evented::new(handle, io, $interest, Start::Open)? })
+                Ok(Self { io: Evented::new(handle, io, $interest, start)? })
             }
 
             /// `from_file`, for the function `caller`.
