@@ -426,3 +426,29 @@ fn a_loop_of_block_ons_that_yield_runs_everything() {
     }
     assert_eq!(rt.block_on(waits).unwrap(), 7);
 }
+
+/// Whatever is runnable runs before the future of `block_on` goes on, at each of its turns.
+#[test]
+fn a_yield_in_block_on_lets_all_others_run_each_time() {
+    for tasks in [1, 2, 8, 100] {
+        let rt = Builder::new_current_thread().build().unwrap();
+        rt.block_on(async {
+            let steps = Arc::new(AtomicUsize::new(0));
+            let (tell, _) = volt::sync::broadcast::channel::<()>(8);
+            for _ in 0..tasks {
+                let (mut told, steps) = (tell.subscribe(), steps.clone());
+                volt::spawn(async move {
+                    while told.recv().await.is_ok() {
+                        steps.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            volt::task::yield_now().await;
+            for round in 1..20 {
+                tell.send(()).unwrap();
+                volt::task::yield_now().await;
+                assert_eq!(steps.load(Ordering::Relaxed), round * tasks);
+            }
+        });
+    }
+}

@@ -47,7 +47,7 @@ type Place = &'static Location<'static>;
 ///     .slow_poll_threshold(Duration::from_millis(2))
 ///     .on_slow_poll(|poll| eprintln!("{poll}"))
 ///     .build()?;
-/// let task = runtime.spawn(async { std::thread::sleep(Duration::from_millis(5)) });
+/// let task = runtime.spawn(async { std::thread::sleep(Duration::from_millis(20)) });
 /// let id = task.id();
 /// runtime.block_on(task).unwrap();
 ///
@@ -56,7 +56,7 @@ type Place = &'static Location<'static>;
 /// let slowest = metrics.slowest_poll().unwrap();
 /// assert_eq!(slowest.id(), Some(id));
 /// assert_eq!(slowest.spawned_at().file(), file!());
-/// assert!(slowest.duration() >= Duration::from_millis(5));
+/// assert!(slowest.duration() >= Duration::from_millis(20));
 /// # std::io::Result::Ok(())
 /// ```
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl SlowPoll {
     /// let (task, line) =
     ///     (runtime.spawn(async { std::thread::sleep(Duration::from_millis(2)) }), line!());
     /// runtime.block_on(task).unwrap();
-    /// assert_eq!(reported.recv().unwrap(), line);
+    /// assert!(reported.try_iter().any(|reported| reported == line));
     /// # std::io::Result::Ok(())
     /// ```
     pub fn spawned_at(&self) -> &'static Location<'static> {

@@ -321,13 +321,23 @@ impl Worker<'_> {
 
     /// A poll of this thread's own future, and what comes after it; or its output.
     #[inline]
-    fn root_turn<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> ControlFlow<T, Step> {
+    fn root_turn<T>(
+        &self,
+        poll: &mut impl FnMut() -> Option<T>,
+        queues: bool,
+    ) -> ControlFlow<T, Step> {
         if self.choosy.get() {
             return self.root_turn_beside_workers(poll);
         }
         match self.poll_root(poll) {
             Some(output) => ControlFlow::Break(output),
-            None => ControlFlow::Continue(self.step_after_root()),
+            None => {
+                if queues && self.root_woken() {
+                    // It has woken itself, as to give the others a turn: the first of these is next.
+                    self.before_root.set(self.slot.depth());
+                }
+                ControlFlow::Continue(self.step_after_root())
+            }
         }
     }
 
@@ -378,7 +388,7 @@ impl Worker<'_> {
                 self.end_search();
                 self.flush_yielded_quietly();
                 self.count_poll();
-                match self.root_turn(poll) {
+                match self.root_turn(poll, queues) {
                     ControlFlow::Break(output) => return Some(output),
                     ControlFlow::Continue(Step::Exit) => return None,
                     ControlFlow::Continue(_) => {}
