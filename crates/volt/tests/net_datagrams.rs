@@ -364,17 +364,3 @@ fn a_unix_datagram_from_the_longest_path_is_received() {
         }
     });
 }
-
-/// A waiter that was forgotten stays where it is, and is not waited for.
-#[test]
-fn a_socket_is_dropped_beside_a_forgotten_waiter() {
-    each(|| async {
-        for _ in 0..2 {
-            let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-            let mut waits = Box::pin(socket.readable());
-            assert!(stays_pending(waits.as_mut()).await);
-            std::mem::forget(waits);
-            drop(socket);
-        }
-    });
-}

@@ -280,3 +280,17 @@ fn more_slices_than_the_system_takes_at_once_are_no_short_write() {
         drop(b);
     });
 }
+
+/// A waiter that was forgotten stays where it is, and is not waited for. (Not under the sanitizer that reports leaks: it makes one.)
+#[test]
+fn a_socket_is_dropped_beside_a_forgotten_waiter() {
+    each(|| async {
+        for _ in 0..2 {
+            let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let mut waits = Box::pin(socket.readable());
+            assert!(stays_pending(waits.as_mut()).await);
+            std::mem::forget(waits);
+            drop(socket);
+        }
+    });
+}
