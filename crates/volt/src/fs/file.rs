@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
-use volt_sync::Mutex;
+use volt_sync::{Mutex, MutexGuard};
 
 use super::{FileTimes, OpenOptions, blocking};
 use crate::io::blocking::{Blocking, MOST_BUFFERED};
@@ -239,7 +239,7 @@ impl File {
     /// # }
     /// ```
     pub async fn try_clone(&self) -> io::Result<Self> {
-        self.settle().await?;
+        drop(self.settle().await?);
         let file = self.file.clone();
         let mut clone =
             blocking("File::try_clone", move || file.try_clone()).await.map(Self::from_std)?;
@@ -323,8 +323,7 @@ impl File {
     /// # }
     /// ```
     pub async fn set_len(&self, length: u64) -> io::Result<()> {
-        let mut operations = self.operations.lock().await;
-        poll_fn(|cx| operations.poll_settled(cx)).await?;
+        let mut operations = self.settle().await?;
         context::require("File::set_len");
         operations.start_change(move |file| file.set_len(length));
         poll_fn(|cx| operations.poll_changed(cx)).await
@@ -350,7 +349,7 @@ impl File {
     /// # }
     /// ```
     pub async fn sync_all(&self) -> io::Result<()> {
-        self.settle().await?;
+        drop(self.settle().await?);
         let file = self.file.clone();
         blocking("File::sync_all", move || file.sync_all()).await
     }
@@ -375,7 +374,7 @@ impl File {
     /// # }
     /// ```
     pub async fn sync_data(&self) -> io::Result<()> {
-        self.settle().await?;
+        drop(self.settle().await?);
         let file = self.file.clone();
         blocking("File::sync_data", move || file.sync_data()).await
     }
@@ -405,7 +404,7 @@ impl File {
     /// # }
     /// ```
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
-        self.settle().await?;
+        drop(self.settle().await?);
         let file = self.file.clone();
         blocking("File::set_times", move || file.set_times(times)).await
     }
@@ -479,10 +478,11 @@ impl File {
         self.max_buf_size
     }
 
-    /// Waits for the operation under way.
-    async fn settle(&self) -> io::Result<()> {
+    /// Waits for the operation under way. No other one begins as long as the result exists.
+    async fn settle(&self) -> io::Result<MutexGuard<'_, Blocking<Arc<StdFile>>>> {
         let mut operations = self.operations.lock().await;
-        poll_fn(|cx| operations.poll_settled(cx)).await.map(drop)
+        poll_fn(|cx| operations.poll_settled(cx)).await?;
+        Ok(operations)
     }
 }
 

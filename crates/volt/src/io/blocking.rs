@@ -303,11 +303,10 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         }
         context::require(F::WRITE);
         let length = from.len().min(self.most_buffered);
-        let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
-        let unread = buffer.bytes().len();
-        buffer.copy(&from[..length]);
+        let give_back = self.forget_unread();
+        self.idle().buffer.copy(&from[..length]);
         self.start_mandatory(move |idle| {
-            let mut result = if unread > 0 { rewind(&mut idle.file, unread) } else { Ok(()) };
+            let mut result = give_back(&mut idle.file);
             result = result.and_then(|()| idle.file.write_all(idle.buffer.bytes()));
             idle.buffer.clear();
             Outcome::Written(result.and_then(|()| idle.file.flush()))
@@ -321,13 +320,19 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         &mut self,
         change: impl FnOnce(&mut F) -> io::Result<()> + Send + 'static,
     ) {
+        let give_back = self.forget_unread();
+        self.start(move |idle| {
+            let result = give_back(&mut idle.file);
+            Outcome::Changed(result.and_then(|()| change(&mut idle.file)))
+        });
+    }
+
+    /// Forgets what was read ahead. The result moves the file's position back over that.
+    fn forget_unread(&mut self) -> impl FnOnce(&mut F) -> io::Result<()> + Send + use<F> {
         let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
         let unread = buffer.bytes().len();
         buffer.clear();
-        self.start(move |idle| {
-            let result = if unread > 0 { rewind(&mut idle.file, unread) } else { Ok(()) };
-            Outcome::Changed(result.and_then(|()| change(&mut idle.file)))
-        });
+        move |file| if unread > 0 { rewind(file, unread) } else { Ok(()) }
     }
 
     /// Waits for the change that was begun.

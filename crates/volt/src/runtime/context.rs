@@ -330,9 +330,10 @@ pub(crate) fn is_inside(shared: &Shared) -> bool {
     false
 }
 
-/// The same, of any runtime.
-pub(crate) fn is_inside_any() -> bool {
-    !get().frames.is_null()
+/// True if futures are polled or dropped further down on this thread's stack than by the innermost call that does.
+pub(crate) fn is_nested() -> bool {
+    // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
+    unsafe { get().frames.as_ref() }.is_some_and(|frame| !frame.outer.is_null())
 }
 
 /// An address where this thread's stack begins: in its outermost call that polls or drops futures.

@@ -199,18 +199,21 @@ impl Sleep {
                 }
             }
         }
-        entry.moved.set(false);
-        entry.set_deadline(deadline);
-        entry.set_state(CHECK);
+        self.rearm(deadline, CHECK);
     }
 
     /// As [`reset`](Self::reset) at the time `now`, of a timer that has completed: if `deadline` is later, the next poll
     /// does not look at the clock.
     pub(super) fn restart(self: Pin<&mut Self>, deadline: u64, now: u64) {
         debug_assert_eq!(self.entry.state(), FIRED);
+        self.rearm(deadline, if deadline > now { NEW } else { CHECK });
+    }
+
+    /// Sets the deadline of an entry that is not registered.
+    fn rearm(&self, deadline: u64, state: u8) {
         self.entry.moved.set(false);
         self.entry.set_deadline(deadline);
-        self.entry.set_state(if deadline > now { NEW } else { CHECK });
+        self.entry.set_state(state);
     }
 
     /// When it completes, of a timer that is not one of `timeout`.

@@ -154,13 +154,9 @@ impl TcpStream {
         crate::net::check_nonblocking(&stream)?;
         const CALLER: &str = "TcpStream::from_std";
         let io = mio::net::TcpStream::from_std(stream);
-        if io.peer_addr().is_ok() {
-            return Self::accepted(CALLER, io);
-        }
         // It may connect just now: an event says when it has.
-        Ok(Self {
-            io: Evented::new(Handle::current(CALLER), io, both_and_extra(), Start::Unknown)?,
-        })
+        let start = if io.peer_addr().is_ok() { Start::Open } else { Start::Unknown };
+        Ok(Self { io: Evented::new(Handle::current(CALLER), io, both_and_extra(), start)? })
     }
 
     /// Gives the stream back to the standard library, in non-blocking mode.

@@ -68,8 +68,7 @@ fn cancel(park: &Arc<Park>) -> bool {
             !stack_is_used_up_by(2),
             "blocking calls are nested too deeply in drops of futures: each waits for the next one"
         );
-        let drops = || context::as_canceller(shared, || shared.shut_down_inside());
-        level::above(|_| drops());
+        level::above(|_| context::as_canceller(shared, || shared.shut_down_inside()));
         left |= shared.has_tasks();
     });
     left

@@ -47,10 +47,8 @@ use super::registry;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
-use crate::runtime::context;
-use crate::runtime::level;
 use crate::runtime::metrics::SlotMetrics;
-use crate::runtime::outside;
+use crate::runtime::{context, level, outside};
 use crate::task::{JoinError, JoinHandle};
 
 /// How many successful operations the future of `block_on` may do in one poll.
@@ -69,8 +67,6 @@ pub(crate) struct Guest<'r> {
     park: &'r Arc<Park>,
     /// It sets tasks of unknown kinds aside.
     choosy: bool,
-    /// Its future may be what something below on this stack waits for, or the thread is made for blocking calls.
-    nested: bool,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on.
     left: Cell<bool>,
@@ -78,8 +74,7 @@ pub(crate) struct Guest<'r> {
 
 impl<'r> Guest<'r> {
     fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
-        let nested = choosy && (context::is_inside_any() || is_blocking_thread());
-        Self { shared, park, choosy, nested, worker: OnceCell::new(), left: Cell::new(false) }
+        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -111,11 +106,12 @@ impl<'r> Guest<'r> {
         Some(worker)
     }
 
-    /// True if tasks would miss something on this thread that the builder has promised them; or if one that blocks
-    /// would do so on top of what it may wait for, where `block_on` is called to have a future of its own run.
+    /// True if tasks would miss something on this thread that the builder has promised them; or in a `block_on` in a
+    /// blocking call: one that blocks would do so on top of what it may wait for.
     fn is_unfit(&self) -> bool {
         let config = &self.shared.config;
-        self.nested
+        let in_blocking_call = || context::is_nested() || is_blocking_thread();
+        self.choosy && in_blocking_call()
             || config.on_thread_start.is_some()
             // Of a main thread, the system says a little less.
             || config.thread_stack_size.is_some_and(|size| context::stack_size() < size - size / 16)
@@ -558,12 +554,11 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         let waits_outside = worker.waits_outside.replace(false);
         let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
         let runs = target.filter(|_| !worker.unfit.get());
-        let mut poll = || poll_once(handle.as_mut(), &waker);
         let output = level::above(|below| {
             if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
                 worker.run_now(task);
             }
-            let mut poll = || below.call(&mut poll);
+            let mut poll = || below.call(|| poll_once(handle.as_mut(), &waker));
             let output = worker.run_until(&mut poll, Before::Nothing);
             let cancels = output.is_none() && !worker.handed_over.get();
             if cancels { Some(worker.cancel_until(&mut poll)) } else { output }

@@ -50,8 +50,11 @@ impl Quick {
     }
 
     pub(super) fn learn(&self, key: usize) {
-        // ORD relaxed: a hint.
-        self.place(key).store(key, Relaxed);
+        // A look first: who blocks again and again would take the line from those that look.
+        if !self.knows(key) {
+            // ORD relaxed: a hint.
+            self.place(key).store(key, Relaxed);
+        }
     }
 
     pub(super) fn forget(&self, key: usize) {

@@ -3,7 +3,7 @@
 //! While a guest runs a task, its own future waits, and no other thread can poll that. So a guest is *shy*, and
 //! leaves all tasks to others, while its future waits for something outside of the runtime (`outside.rs`): a
 //! `main` that accepts connections, or waits for a signal, is not held up by a task that blocks. And so is one on
-//! whose thread tasks would miss what the builder has promised (it is *unfit*). It is a member all the same: it waits
+//! whose thread tasks would miss what the builder has promised, or that is in a blocking call (it is *unfit*). It is a member all the same: it waits
 //! in the driver, or watches. Posts of work do not wake it, as it would only wake somebody else; and if no worker
 //! goes on, it runs what is quick, until it parks, or one of them goes on.
 #![forbid(unsafe_code)]
