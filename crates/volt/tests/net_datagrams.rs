@@ -95,6 +95,14 @@ fn udp_a_refused_datagram_wakes_the_receiver() {
         assert_eq!(bounded(receiver).await.unwrap(), ErrorKind::ConnectionRefused);
         // And the socket is not stuck with it.
         assert!(stays_pending(socket.recv(&mut [0; 8])).await);
+        // The system reports it as the end of a pipe, and Tokio passes that on. It ends no writing.
+        let ready = bounded(socket.ready(Interest::WRITABLE)).await.unwrap();
+        assert!(ready.is_write_closed(), "{ready:?}");
+        let full = || Err::<(), _>(ErrorKind::WouldBlock.into());
+        assert!(socket.try_io(Interest::WRITABLE, full).is_err());
+        let ready = bounded(socket.ready(Interest::WRITABLE)).await.unwrap();
+        assert!(!ready.is_write_closed(), "{ready:?}");
+        assert_eq!(bounded(socket.send(b"anyone?")).await.unwrap(), 7);
     });
 }
 
@@ -362,5 +370,14 @@ fn a_unix_datagram_from_the_longest_path_is_received() {
             let (count, _) = server.recv_buf_from(&mut bytes).await.unwrap();
             assert_eq!((count, &bytes[..]), (3, &b"abc"[..]));
         }
+        client.send_to(b"abc", &to).unwrap();
+        let mut room = [0; 8];
+        let mut room = ReadBuf::new(&mut room);
+        bounded(std::future::poll_fn(|cx| server.poll_recv_from(cx, &mut room))).await.unwrap();
+        assert_eq!(room.filled(), b"abc");
+        client.send_to(b"abc", &to).unwrap();
+        server.readable().await.unwrap();
+        let mut bytes = Vec::with_capacity(8);
+        assert_eq!(server.try_recv_buf_from(&mut bytes).unwrap().0, 3);
     });
 }

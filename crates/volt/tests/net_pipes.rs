@@ -6,9 +6,11 @@ mod support;
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 
 use support::{bounded, each, stays_pending};
+use volt::io::unix::AsyncFd;
 use volt::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use volt::net::unix::pipe::{self, OpenOptions, Receiver, Sender};
 use volt::net::{TcpSocket, UdpSocket, UnixDatagram, UnixSocket, UnixStream};
@@ -47,13 +49,45 @@ fn a_pipe_wakes_who_waits_and_reports_the_other_ends_close() {
         drop(receiver);
         bounded(sender.writable()).await.unwrap();
         let ready = sender.ready(Interest::WRITABLE).await.unwrap();
-        assert!(ready.is_writable(), "{ready:?}");
+        assert!(ready.is_writable() && ready.is_write_closed(), "{ready:?}");
         assert_eq!(sender.try_write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
 
         let (sender, receiver) = pipe::pipe().unwrap();
         drop(sender);
         bounded(receiver.readable()).await.unwrap();
         assert_eq!(receiver.try_read(&mut [0; 8]).unwrap(), 0);
+    });
+}
+
+/// Whoever clears what is ready, and waits anew, has no second event to wait for.
+#[test]
+fn who_waits_to_write_to_a_pipe_sees_that_the_receiver_has_gone() {
+    each(|| async {
+        for full in [false, true] {
+            let (sender, receiver) = pipe::pipe().unwrap();
+            while full && sender.try_write(&[0; 4096]).is_ok() {}
+            let sender =
+                AsyncFd::with_interest(sender.into_nonblocking_fd().unwrap(), Interest::WRITABLE)
+                    .unwrap();
+            let (tell, told) = volt::sync::oneshot::channel();
+            let waits = volt::spawn(async move {
+                if full {
+                    assert!(stays_pending(sender.writable()).await);
+                } else {
+                    let mut guard = sender.writable().await.unwrap();
+                    assert!(!guard.ready().is_write_closed());
+                    guard.clear_ready();
+                }
+                tell.send(()).unwrap();
+                let mut guard = sender.writable().await.unwrap();
+                assert!(guard.ready().is_write_closed(), "{:?}", guard.ready());
+                guard.clear_ready();
+                assert!(sender.writable().await.unwrap().ready().is_write_closed(), "it lasts");
+            });
+            told.await.unwrap();
+            drop(receiver);
+            bounded(waits).await.unwrap();
+        }
     });
 }
 
@@ -105,6 +139,25 @@ fn fifos_are_opened_by_path_and_nothing_else_is() {
         let mut all = String::new();
         bounded(receiver.read_to_string(&mut all)).await.unwrap();
         assert_eq!(all, "hello");
+
+        // The same for one that was opened elsewhere.
+        let takers: [fn(std::fs::File) -> std::io::Result<Receiver>; 4] = [
+            Receiver::from_file,
+            Receiver::from_file_unchecked,
+            |file| Receiver::from_owned_fd(file.into()),
+            |file| Receiver::from_owned_fd_unchecked(file.into()),
+        ];
+        for take in takers {
+            let mut how = std::fs::File::options();
+            let file = how.read(true).custom_flags(libc::O_NONBLOCK).open(&path).unwrap();
+            let mut receiver = take(file).unwrap();
+            let read = receiver.try_read(&mut [0; 8]);
+            assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
+            assert!(stays_pending(receiver.read_u8()).await, "there was no sender");
+            let mut sender = options.open_sender(&path).unwrap();
+            sender.write_all(b"x").await.unwrap();
+            assert_eq!(bounded(receiver.read_u8()).await.unwrap(), b'x');
+        }
 
         let file = directory.path().join("file");
         std::fs::write(&file, "no fifo").unwrap();
@@ -274,10 +327,12 @@ fn more_slices_than_the_system_takes_at_once_are_no_short_write() {
         }
         drop(receiver);
         let (mut a, b) = support::tcp_pair().await;
+        let (mut c, d) = UnixStream::pair().unwrap();
         for _ in 0..4 {
             assert_eq!(bounded(a.write_vectored(&slices)).await.unwrap(), 10_240);
+            assert_eq!(bounded(c.write_vectored(&slices)).await.unwrap(), 10_240);
         }
-        drop(b);
+        drop((b, d));
     });
 }
 

@@ -295,6 +295,36 @@ fn urgent_data_does_not_hide_what_follows() {
     });
 }
 
+/// The same for a unix stream. The reads are large: small ones prove nothing in any case.
+#[cfg(target_os = "linux")]
+#[test]
+fn urgent_data_on_a_unix_stream_does_not_hide_what_follows() {
+    let (a, _b) = std::os::unix::net::UnixStream::pair().unwrap();
+    if let Err(error) = socket2::SockRef::from(&a).send_out_of_band(b"!") {
+        eprintln!("skipped: this kernel has no urgent data on unix sockets: {error}");
+        return;
+    }
+    each(|| async {
+        let (a, mut b) = UnixStream::pair().unwrap();
+        let socket = socket2::SockRef::from(&a);
+        let mut all = Vec::new();
+        for round in 0..20 {
+            let _ = socket.send(b"abc").unwrap();
+            let _ = socket.send_out_of_band(b"!").unwrap();
+            let _ = socket.send(b"def").unwrap();
+            if round % 2 == 0 {
+                volt::time::sleep(Duration::from_millis(1)).await;
+            }
+            let mut buf = [0; 1024];
+            while all.len() < (round + 1) * 6 {
+                let count = bounded(b.read(&mut buf)).await.unwrap();
+                all.extend_from_slice(&buf[..count]);
+            }
+        }
+        assert_eq!(all, b"abcdef".repeat(20));
+    });
+}
+
 /// A read of a unix stream stops where a descriptor comes with the data; more may follow it.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,6 +1,20 @@
 //! What TCP and unix streams have in common.
 #![forbid(unsafe_code)]
 
+use crate::io::Interest;
+
+/// Urgent data stops a read in the middle, see `Evented::poll_read`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) const EXTRA: Option<Interest> = Some(Interest::PRIORITY);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(super) const EXTRA: Option<Interest> = None;
+
+/// What a stream is registered for.
+pub(super) fn interest() -> Interest {
+    let both = Interest::READABLE | Interest::WRITABLE;
+    EXTRA.map_or(both, |extra| both | extra)
+}
+
 /// The methods and traits of a stream type with a field `io: Evented<_>`. `$pair` are the lines of
 /// an example that make two connected streams, `a` and `b`.
 macro_rules! stream {

@@ -72,8 +72,7 @@ fn readiness(event: &mio::event::Event) -> Ready {
         (event.is_readable(), Ready::READABLE),
         (event.is_writable(), Ready::WRITABLE),
         (event.is_read_closed(), Ready::READ_CLOSED),
-        // `mio` counts a lone error as this, but it does not last.
-        (event.is_write_closed() && !event.is_error(), Ready::WRITE_CLOSED),
+        (event.is_write_closed(), Ready::WRITE_CLOSED),
         (event.is_priority(), Ready::URGENT),
         (event.is_error(), ERROR),
     ];
@@ -95,6 +94,12 @@ mod linux {
     impl Epoll {
         pub(super) fn new() -> Self {
             Self(Some(vec![libc::epoll_event { events: 0, u64: 0 }; CAPACITY].into()))
+        }
+
+        /// As on a kernel that does not know the call.
+        #[cfg(all(test, not(volt_loom)))]
+        pub(super) fn unknown() -> Self {
+            Self(None)
         }
 
         /// `None` if the kernel does not know the call.
@@ -154,6 +159,10 @@ mod linux {
     }
 
     /// Two comparisons for the common case, data to read.
+    ///
+    /// A pipe whose reader has gone has no event of its own, only the error: with room to write if there is some.
+    /// Other sources have errors that end nothing. As in `mio` they count as the end of writing all the same, since
+    /// nothing here says what the descriptor is; a write that would block takes that back.
     #[inline]
     fn readiness(events: u32) -> Ready {
         let has = |flags: libc::c_int| events & flags as u32 != 0;
@@ -174,7 +183,88 @@ mod linux {
                     ready |= kind;
                 }
             }
+            if has(libc::EPOLLERR) && (has(libc::EPOLLOUT) || !has(!libc::EPOLLERR)) {
+                ready |= Ready::WRITE_CLOSED;
+            }
         }
         ready
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(volt_loom)))]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::{AsRawFd, OwnedFd};
+
+    use super::*;
+
+    /// What `poller` says of `fd`, whose state does not change. `None` without an event.
+    fn state(poller: &mut Poller, fd: &impl AsRawFd, interest: mio::Interest) -> Option<Ready> {
+        let fd = fd.as_raw_fd();
+        let mut source = mio::unix::SourceFd(&fd);
+        poller.registry().register(&mut source, mio::Token(7), interest).unwrap();
+        let mut found = None;
+        poller.wait(Some(Duration::ZERO), |_, ready| found = Some(ready)).unwrap();
+        poller.registry().deregister(&mut source).unwrap();
+        found
+    }
+
+    /// A pipe's writing end without a reader.
+    fn abandoned(full: bool) -> OwnedFd {
+        let (mut writer, reader) = mio::unix::pipe::new().unwrap();
+        while full && writer.write(&[0; 4096]).is_ok() {}
+        drop(reader);
+        writer.into()
+    }
+
+    /// A socket with an error to report.
+    fn refused() -> OwnedFd {
+        let unused = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(unused).unwrap();
+        assert_eq!(socket.send(b"anyone?").unwrap(), 7);
+        socket.into()
+    }
+
+    #[test]
+    fn both_decodings_say_alike_when_writing_has_ended() {
+        let (mut ours, mut theirs) = (Poller::new().unwrap(), Poller::new().unwrap());
+        theirs.epoll = linux::Epoll::unknown();
+        let (open, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (gone, peer) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(peer);
+        let (_writing, reading) = mio::unix::pipe::new().unwrap();
+        let cases: [(&str, OwnedFd, bool); 6] = [
+            ("a pipe with room and without a reader", abandoned(false), true),
+            ("a full one", abandoned(true), true),
+            ("a refused datagram", refused(), true),
+            ("a stream without a peer", gone.into(), true),
+            ("an open stream", open.into(), false),
+            ("a pipe's reading end", reading.into(), false),
+        ];
+        let (reads, writes) = (mio::Interest::READABLE, mio::Interest::WRITABLE);
+        for (what, fd, ended) in cases {
+            for interest in [reads, writes, reads | writes] {
+                let found = state(&mut ours, &fd, interest);
+                let expected = state(&mut theirs, &fd, interest);
+                let closed = |ready: Option<Ready>| ready.is_some_and(Ready::is_write_closed);
+                assert_eq!(closed(found), closed(expected), "{what}: {found:?}, {expected:?}");
+                assert_eq!(closed(found), ended, "{what}, {interest:?}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_beside_data_ends_no_writing() {
+        // The datagram is there before the error: with both, and no room asked for, nothing says "pipe".
+        let (mut ours, server) =
+            (Poller::new().unwrap(), std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(server.local_addr().unwrap()).unwrap();
+        server.send_to(b"data", socket.local_addr().unwrap()).unwrap();
+        drop(server);
+        assert_eq!(socket.send(b"anyone?").unwrap(), 7);
+        let found = state(&mut ours, &socket, mio::Interest::READABLE).unwrap();
+        assert!(found.is_readable() && found.is_error() && !found.is_write_closed(), "{found:?}");
     }
 }

@@ -26,7 +26,7 @@
 //!    lock and looks at the readiness again before it releases it.
 //! 2. A clear changes the word only if no event came since the look that it is based on.
 //! 3. A `Waiter` is linked exactly while `fired` is false and its future waits; it is read and
-//!    changed only under the lock.
+//!    changed only under the lock. One that was forgotten is linked until its registration ends.
 //! 4. No waker is cloned, woken or dropped under the lock.
 //! 5. PUT_OFF is never set together with READABLE, REMINDED or GUESSED, and an event of reading ends PUT_OFF.
 //!
@@ -219,9 +219,10 @@ impl Source {
         // changed the word; those that come now change nothing.
         self.word.swap(Word::new(next_generation, Ready::EMPTY, false).0, Relaxed);
         let mut waiters = self.lock();
-        // A waiter borrows its registration, but may have been forgotten while it was pinned: it stays where it is.
+        // A waiter borrows its registration, but may have been forgotten while it was pinned: it leaves the list now.
         while let Some(node) = waiters.list.front() {
-            // SAFETY: `node` is linked in this list.
+            // SAFETY: `node` is linked in this list. Its memory is valid, since it was pinned and not dropped, and nobody
+            // polls or drops it any more, since its borrow has ended: so nobody takes it out a second time.
             unsafe { waiters.list.remove(node) };
         }
         let wakers = (waiters.reader.take(), waiters.writer.take());

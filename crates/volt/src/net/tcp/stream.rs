@@ -12,7 +12,7 @@ use tokio::io::ReadBuf;
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::{Evented, Interest};
 use crate::net::addr::{ToSocketAddrs, try_each};
-use crate::net::split;
+use crate::net::{split, stream};
 use crate::reactor::{Handle, Start};
 
 /// A TCP connection.
@@ -47,17 +47,6 @@ use crate::reactor::{Handle, Start};
 /// ```
 pub struct TcpStream {
     pub(super) io: Evented<mio::net::TcpStream>,
-}
-
-/// Urgent data stops a read in the middle, see `Evented::poll_read`.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const EXTRA: Option<Interest> = Some(Interest::PRIORITY);
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-const EXTRA: Option<Interest> = None;
-
-fn both_and_extra() -> Interest {
-    let both = Interest::READABLE | Interest::WRITABLE;
-    EXTRA.map_or(both, |extra| both | extra)
 }
 
 crate::net::stream::stream!(
@@ -109,7 +98,7 @@ impl TcpStream {
         handle: Handle,
         io: mio::net::TcpStream,
     ) -> io::Result<Self> {
-        let interest = both_and_extra();
+        let interest = stream::interest();
         if io.peer_addr().is_ok() {
             // It is there already, as on the loopback interface: no event to wait for.
             return Ok(Self { io: Evented::new(handle, io, interest, Start::Quiet)? });
@@ -125,7 +114,7 @@ impl TcpStream {
     /// Wraps a connection that has been accepted.
     #[track_caller]
     pub(super) fn accepted(caller: &'static str, io: mio::net::TcpStream) -> io::Result<Self> {
-        Ok(Self { io: Evented::open(caller, io, EXTRA)? })
+        Ok(Self { io: Evented::open(caller, io, stream::EXTRA)? })
     }
 
     /// Takes over a connected stream of the standard library, which must be non-blocking.
@@ -156,7 +145,7 @@ impl TcpStream {
         let io = mio::net::TcpStream::from_std(stream);
         // It may connect just now: an event says when it has.
         let start = if io.peer_addr().is_ok() { Start::Open } else { Start::Unknown };
-        Ok(Self { io: Evented::new(Handle::current(CALLER), io, both_and_extra(), start)? })
+        Ok(Self { io: Evented::new(Handle::current(CALLER), io, stream::interest(), start)? })
     }
 
     /// Gives the stream back to the standard library, in non-blocking mode.

@@ -102,8 +102,8 @@ impl From<SocketAddr> for StdSocketAddr {
     }
 }
 
-/// The address that a system call has returned to `socket2`. One that the standard library cannot represent (a path
-/// of 108 bytes) is unnamed: what came with it is there already.
+/// The address that a system call has returned to `socket2`. One that the standard library has no constructor for (a
+/// path of 108 bytes, which only its own receiving returns) is unnamed: what came with it is there already.
 pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = from.as_abstract_namespace() {

@@ -185,8 +185,7 @@ impl OpenOptions {
         let mut how = File::options();
         how.read(true);
         let fd = OwnedFd::from(self.open(path.as_ref(), how)?);
-        // A read that is tried before there was a sender would find the end.
-        Receiver::starting("pipe::OpenOptions::open_receiver", fd.into(), Start::Unknown)
+        Receiver::taken("pipe::OpenOptions::open_receiver", fd)
     }
 
     /// Opens the FIFO at `path` for writing.
@@ -217,7 +216,7 @@ impl OpenOptions {
         let mut how = File::options();
         how.write(true);
         let fd = OwnedFd::from(self.open(path.as_ref(), how)?);
-        Sender::new("pipe::OpenOptions::open_sender", fd.into())
+        Sender::taken("pipe::OpenOptions::open_sender", fd)
     }
 
     fn open(&self, path: &Path, mut how: std::fs::OpenOptions) -> io::Result<File> {
@@ -246,11 +245,18 @@ fn check_access(fd: BorrowedFd<'_>, wanted: libc::c_int, what: &'static str) -> 
 
 /// Constructors and destructors of an end. `$setup` makes `a`, such an end, and `b`, the other.
 macro_rules! end {
-    ($type:ident, $interest:expr, $access:expr, $denied:literal, $setup:literal) => {
+    ($type:ident, $interest:expr, $access:expr, $start:expr, $denied:literal, $setup:literal) => {
         impl $type {
+            /// Takes over an end of a pipe whose other end is, or was, there.
             #[track_caller]
             pub(crate) fn new(caller: &'static str, io: pipe::$type) -> io::Result<Self> {
                 Self::starting(caller, io, Start::Open)
+            }
+
+            /// Takes over what may be an end of a FIFO.
+            #[track_caller]
+            fn taken(caller: &'static str, fd: OwnedFd) -> io::Result<Self> {
+                Self::starting(caller, fd.into(), $start)
             }
 
             #[track_caller]
@@ -269,7 +275,7 @@ macro_rules! end {
                 let file = check_pipe(file)?;
                 check_access(file.as_fd(), $access, $denied)?;
                 SockRef::from(&file).set_nonblocking(true)?;
-                Self::new(caller, OwnedFd::from(file).into())
+                Self::taken(caller, file.into())
             }
 
             /// Takes over an open file, which must be this end of a pipe, and makes it non-blocking.
@@ -329,8 +335,8 @@ let a = ", stringify!($type), "::from_file_unchecked(file)?;
 ")]
             #[track_caller]
             pub fn from_file_unchecked(file: File) -> io::Result<Self> {
-                let fd = OwnedFd::from(file);
-                Self::new(concat!("pipe::", stringify!($type), "::from_file_unchecked"), fd.into())
+                let caller = concat!("pipe::", stringify!($type), "::from_file_unchecked");
+                Self::taken(caller, file.into())
             }
 
             /// Takes over a descriptor; as [`from_file_unchecked`](Self::from_file_unchecked).
@@ -348,7 +354,7 @@ let a = ", stringify!($type), "::from_owned_fd_unchecked(a.into_nonblocking_fd()
 ")]
             #[track_caller]
             pub fn from_owned_fd_unchecked(fd: OwnedFd) -> io::Result<Self> {
-                Self::new(concat!("pipe::", stringify!($type), "::from_owned_fd_unchecked"), fd.into())
+                Self::taken(concat!("pipe::", stringify!($type), "::from_owned_fd_unchecked"), fd)
             }
 
             /// Gives the descriptor up, set to blocking, for a child process for one.
@@ -440,6 +446,7 @@ end!(
     Sender,
     Interest::WRITABLE,
     libc::O_WRONLY,
+    Start::Open,
     "the pipe is not open for writing",
     "let (a, b) = volt::net::unix::pipe::pipe()?;\n"
 );
@@ -463,6 +470,7 @@ end!(
     Receiver,
     Interest::READABLE,
     libc::O_RDONLY,
+    Start::Unknown, // A read of a FIFO that is tried before there was a sender would find the end.
     "the pipe is not open for reading",
     "let (b, a) = volt::net::unix::pipe::pipe()?;\n"
 );

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, UCred, WriteHalf, ucred};
 use crate::io::{Evented, Interest};
-use crate::net::split;
+use crate::net::{split, stream};
 use crate::reactor::{Handle, Start};
 
 /// A connection between processes of one machine.
@@ -92,11 +92,11 @@ impl UnixStream {
         handle: Handle,
         io: mio::net::UnixStream,
     ) -> io::Result<Self> {
-        let both = Interest::READABLE | Interest::WRITABLE;
+        let interest = stream::interest();
         if io.peer_addr().is_ok() {
-            return Ok(Self { io: Evented::new(handle, io, both, Start::Quiet)? });
+            return Ok(Self { io: Evented::new(handle, io, interest, Start::Quiet)? });
         }
-        let io = Evented::new(handle, io, both, Start::Unknown)?;
+        let io = Evented::new(handle, io, interest, Start::Unknown)?;
         io.ready(Interest::WRITABLE).await?;
         match io.take_error()? {
             Some(error) => Err(error),
@@ -106,7 +106,7 @@ impl UnixStream {
 
     #[track_caller]
     pub(super) fn open(caller: &'static str, io: mio::net::UnixStream) -> io::Result<Self> {
-        Ok(Self { io: Evented::open(caller, io, None)? })
+        Ok(Self { io: Evented::open(caller, io, stream::EXTRA)? })
     }
 
     /// Two streams that are connected to each other.
