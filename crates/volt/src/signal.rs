@@ -24,10 +24,16 @@ use std::io;
 /// Completes at the next ctrl-c (SIGINT) of this process.
 ///
 /// From the first call on, SIGINT does not end the process any more, also after the future is
-/// dropped: the process decides itself. Cancel safe; a signal before the first poll is missed.
+/// dropped: the process decides itself.
+///
+/// # Cancel safety
+/// Only while it is kept: a signal before the first poll is missed, so one that is made anew in each round of a
+/// loop misses what comes between the rounds. Make a [`signal`](unix::signal) before the loop instead, and
+/// [`recv`](unix::Signal::recv) from it in the loop: that loses none.
 ///
 /// # Errors
-/// If the handler cannot be installed, or the runtime shuts down.
+/// If the handler cannot be installed, if there are no descriptors left (it opens two), or if the runtime shuts
+/// down.
 ///
 /// # Panics
 /// Outside a Volt runtime.

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, SeekFrom};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use volt::fs::{self, File, OpenOptions};
-use volt::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use volt::io::{AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
 
 #[path = "support/files.rs"]
 mod support;
@@ -110,6 +110,66 @@ fn a_cancelled_read_loses_no_bytes() {
     });
 }
 
+/// What was cut off must not be delivered.
+#[test]
+fn bytes_that_were_read_ahead_do_not_survive_a_change_of_the_length() {
+    on_each(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "abcdef").await.unwrap();
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+        begin_and_cancel_a_read(&mut file).await;
+        file.set_len(3).await.unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "abc");
+        assert_eq!(file.stream_position().await.unwrap(), 3);
+    });
+}
+
+/// The only thread for blocking work is held, so that the change is late for sure.
+#[test]
+fn a_cancelled_change_of_the_length_is_waited_for_by_the_next_operation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    let mut builder = volt::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(1).build().unwrap().block_on(async {
+        let mut file = File::create(&path).await.unwrap();
+        file.write_all(b"gone").await.unwrap();
+        file.flush().await.unwrap();
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let hold = volt::task::spawn_blocking(move || held.recv());
+        let polled = pin!(file.set_len(0)).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        // The file is not here: a write would wait as well.
+        let sought = Pin::new(&mut file).start_seek(SeekFrom::Start(0));
+        assert!(sought.is_err(), "the change is not under way");
+        drop(release);
+        assert!(hold.await.unwrap().is_err());
+        file.rewind().await.unwrap();
+        file.write_all(b"kept").await.unwrap();
+        file.flush().await.unwrap();
+        assert_eq!(file.metadata().await.unwrap().len(), 4);
+        assert_eq!(fs::read(&path).await.unwrap(), b"kept");
+    });
+}
+
+/// The change and the write are on two threads, in any order, if nothing keeps them apart.
+#[test]
+fn a_cancelled_change_of_the_length_destroys_nothing_that_is_written_later() {
+    on_each(|folder| async move {
+        for round in 0..100 {
+            let path = folder.join(round.to_string());
+            let mut file = File::create(&path).await.unwrap();
+            let _ = pin!(file.set_len(0)).poll(&mut Context::from_waker(Waker::noop()));
+            file.write_all(b"important").await.unwrap();
+            file.flush().await.unwrap();
+            // What is late would come before this has its turn.
+            volt::task::spawn_blocking(|| ()).await.unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"important");
+        }
+    });
+}
+
 #[test]
 fn a_failed_write_is_reported_by_the_next_call() {
     on_each(|folder| async move {
@@ -143,6 +203,53 @@ fn length_metadata_and_handles() {
         drop(file.into_std().await);
         assert_eq!(fs::read_to_string(&path).await.unwrap(), "923");
         assert!(twin.try_into_std().is_ok());
+    });
+}
+
+#[test]
+fn a_vectored_write_takes_all_parts_up_to_the_size_of_the_buffer() {
+    use std::io::IoSlice;
+    on_each(|folder| async move {
+        let path = folder.join("it");
+        let mut file = File::create(&path).await.unwrap();
+        assert!(AsyncWrite::is_write_vectored(&file));
+        let parts = [IoSlice::new(b"abc"), IoSlice::new(b""), IoSlice::new(b"def")];
+        assert_eq!(file.write_vectored(&parts).await.unwrap(), 6);
+        // Into a buffer that has room, and into one that has room for a part.
+        assert_eq!(file.write_vectored(&parts[..1]).await.unwrap(), 3);
+        let more = [IoSlice::new(b"0123"), IoSlice::new(b"4567"), IoSlice::new(b"89")];
+        assert_eq!(file.write_vectored(&more).await.unwrap(), 10);
+        file.set_max_buf_size(5);
+        assert_eq!(file.write_vectored(&parts).await.unwrap(), 5);
+        assert_eq!(file.write_vectored(&[]).await.unwrap(), 0);
+        file.flush().await.unwrap();
+        assert_eq!(fs::read_to_string(&path).await.unwrap(), "abcdefabc0123456789abcde");
+    });
+}
+
+#[test]
+#[should_panic(expected = "`max_buf_size` must be greater than 0")]
+fn a_buffer_of_no_size_is_refused() {
+    File::from_std(tempfile::tempfile().unwrap()).set_max_buf_size(0);
+}
+
+/// The only thread for blocking work is held, so that the cancelled call has the file for sure.
+#[test]
+fn a_file_that_a_cancelled_call_still_has_is_not_said_to_be_lost() {
+    let mut builder = volt::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(1).build().unwrap().block_on(async {
+        let file = File::from_std(tempfile::tempfile().unwrap());
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let hold = volt::task::spawn_blocking(move || held.recv());
+        let polled = pin!(file.metadata()).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        let file = file.try_into_std().unwrap_err();
+        let error = volt::spawn(async { drop(file.into_std().await) }).await.unwrap_err();
+        let panic = error.into_panic().downcast::<String>().map(|text| *text);
+        let said = panic.unwrap_or_else(|panic| (*panic.downcast::<&str>().unwrap()).to_owned());
+        assert!(said.contains("a cancelled call still has the file"), "{said}");
+        drop(release);
+        assert!(hold.await.unwrap().is_err());
     });
 }
 
@@ -206,37 +313,5 @@ fn missing_files_are_errors_with_the_systems_kind() {
         assert_eq!(File::open(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(fs::read_dir(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
         assert_eq!(fs::remove_file(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
-    });
-}
-
-/// It is an operation like the others: what comes after it waits for it.
-#[test]
-fn a_cancelled_set_len_is_over_before_the_next_write() {
-    on_each(|folder| async move {
-        for round in 0..200 {
-            let path = folder.join(format!("{round}"));
-            let mut file = File::create(&path).await.unwrap();
-            // It may be over at once.
-            let _ = pin!(file.set_len(0)).poll(&mut Context::from_waker(Waker::noop()));
-            file.write_all(b"important").await.unwrap();
-            file.flush().await.unwrap();
-            volt::task::yield_now().await;
-            assert_eq!(std::fs::read(&path).unwrap(), b"important");
-        }
-    });
-}
-
-#[test]
-fn set_len_has_what_was_read_ahead_read_anew() {
-    on_each(|folder| async move {
-        let path = folder.join("it");
-        fs::write(&path, "abcdef").await.unwrap();
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
-        begin_and_cancel_a_read(&mut file).await;
-        file.set_len(3).await.unwrap();
-        let mut all = String::new();
-        file.read_to_string(&mut all).await.unwrap();
-        assert_eq!(all, "abc");
-        assert_eq!(file.stream_position().await.unwrap(), 3);
     });
 }

@@ -105,3 +105,14 @@ fn dropped_children_leave_no_zombie() {
         }
     });
 }
+
+#[test]
+fn a_child_is_waited_for_in_another_runtime_without_pidfds() {
+    without_pidfds();
+    for own in support::runtimes() {
+        let mut child = own.block_on(async { Command::new("sleep").arg("0.05").spawn().unwrap() });
+        drop(own);
+        let other = volt::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(other.block_on(support::bounded(child.wait())).unwrap().success());
+    }
+}

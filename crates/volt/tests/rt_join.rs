@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use volt::runtime::{Builder, Runtime};
-use volt::task::yield_now;
+use volt::task::{LocalSet, spawn_local, yield_now};
 use volt::time::sleep;
 
 fn flavours() -> Vec<Runtime> {
@@ -433,6 +433,49 @@ fn a_join_of_a_task_below_is_refused() {
             assert!(said.contains(&format!("task {id}, which is further down")), "{said}");
             // Joins on its stack are over: others are not refused.
             assert_eq!(rt.spawn(async { fib(3) }).join().unwrap(), 2);
+        }
+    }
+}
+
+/// Only this thread could run the task, and it drives the set further down on its stack.
+#[test]
+fn a_join_of_a_local_task_by_the_thread_that_drives_its_set_is_refused() {
+    async fn joins() -> Vec<String> {
+        let mut said = vec![refusal(spawn_local(async {}))];
+        said.push(spawn_local(async { refusal(spawn_local(async {})) }).await.unwrap());
+        // A set inside of this one is driven on top of it.
+        let task = spawn_local(async {});
+        said.push(LocalSet::new().run_until(async { refusal(task) }).await);
+        // Others are not refused.
+        assert_eq!(spawn_local(async { fib(5) }).await.unwrap(), 5);
+        let done = spawn_local(async { 1 });
+        while !done.is_finished() {
+            yield_now().await;
+        }
+        assert_eq!(done.join().unwrap(), 1);
+        said
+    }
+    for (index, rt) in flavours().into_iter().enumerate() {
+        let (send, said) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let local = LocalSet::new();
+            send.send(local.block_on(&rt, joins())).unwrap();
+            if index == 3 {
+                // A task that this thread runs on top, there being no other.
+                let below = local.spawn_local(async {});
+                let on_top = local.run_until(async {
+                    volt::spawn(async move { refusal(below) }).join().unwrap()
+                });
+                send.send(vec![rt.block_on(on_top)]).unwrap();
+            }
+        });
+        let next = || said.recv_timeout(Duration::from_secs(20)).expect("a join hangs");
+        let mut refusals = next();
+        if index == 3 {
+            refusals.extend(next());
+        }
+        for said in refusals {
+            assert!(said.contains("of a `LocalSet` that this thread drives"), "{said}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File as StdFile, Metadata, Permissions};
 use std::future::poll_fn;
-use std::io::{self, SeekFrom};
+use std::io::{self, IoSlice, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -159,7 +159,9 @@ impl File {
     /// Bytes that were read ahead are given back to the file's position.
     ///
     /// # Panics
-    /// If the operation under way panicked, or its runtime was shut down.
+    /// If a call such as [`metadata`](Self::metadata), which does not need the file for itself, was cancelled
+    /// and is still under way: it may have the file for a while. [`try_into_std`](Self::try_into_std) gives it
+    /// back then.
     ///
     /// # Examples
     /// ```
@@ -179,10 +181,12 @@ impl File {
     pub async fn into_std(mut self) -> StdFile {
         // The file is returned even if its position could not be moved back.
         let _ = poll_fn(|cx| self.operations.get_mut().poll_rewound(cx)).await;
-        self.try_into_std().unwrap_or_else(|_| panic!("the file was lost with its last operation"))
+        self.try_into_std().unwrap_or_else(|_| {
+            panic!("a cancelled call still has the file: `metadata` or another")
+        })
     }
 
-    /// Gives the file back, unless an operation is under way.
+    /// Gives the file back, unless an operation is under way, also one that was cancelled.
     ///
     /// # Errors
     /// This file.
@@ -306,6 +310,9 @@ impl File {
     ///
     /// # Errors
     /// As [`std::fs::File::set_len`].
+    ///
+    /// # Cancel safety
+    /// A change that has begun is done, and the next operation waits for it.
     ///
     /// # Examples
     /// ```
@@ -437,6 +444,9 @@ impl File {
 
     /// How many bytes one operation moves at most, and the buffer may hold; 2 MiB by default.
     ///
+    /// # Panics
+    /// If it is none.
+    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -452,7 +462,9 @@ impl File {
     /// # Ok(()) })
     /// # }
     /// ```
+    #[track_caller]
     pub fn set_max_buf_size(&mut self, bytes: usize) {
+        assert!(bytes > 0, "`max_buf_size` must be greater than 0");
         self.max_buf_size = bytes;
         self.operations.get_mut().set_most_buffered(bytes);
     }
@@ -519,6 +531,18 @@ impl AsyncWrite for File {
         from: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.operations.get_mut().poll_write(cx, from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.operations.get_mut().poll_write_vectored(cx, from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -12,7 +12,7 @@
 #![forbid(unsafe_code)]
 
 use std::future::Future;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -130,15 +130,27 @@ impl Buffer {
         }
     }
 
-    /// Takes a copy of `from`.
-    fn copy(&mut self, from: &[u8]) {
-        if self.memory.len() < from.len() {
+    /// Takes a copy of `from`, at most `most` bytes, and returns how many.
+    fn copy(&mut self, from: &[IoSlice<'_>], most: usize) -> usize {
+        let all = from.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+        let length = all.min(most);
+        if self.memory.len() < length {
+            // Written anew as a whole: nothing is zeroed first, nor moved.
             self.memory.clear();
-            self.memory.extend_from_slice(from);
-        } else {
-            self.memory[..from.len()].copy_from_slice(from);
+            self.memory.reserve(length);
         }
-        (self.start, self.end) = (0, from.len());
+        let mut end = 0;
+        for part in from {
+            let part = &part[..part.len().min(length - end)];
+            if self.memory.len() >= end + part.len() {
+                self.memory[end..][..part.len()].copy_from_slice(part);
+            } else {
+                self.memory.extend_from_slice(part);
+            }
+            end += part.len();
+        }
+        (self.start, self.end) = (0, length);
+        length
     }
 }
 
@@ -170,7 +182,7 @@ impl<F> Blocking<F> {
     }
 
     pub(crate) fn set_most_buffered(&mut self, bytes: usize) {
-        self.most_buffered = bytes.max(1);
+        self.most_buffered = bytes;
     }
 
     /// Waits for the operation under way. An outcome is returned the first time that it is seen.
@@ -297,14 +309,26 @@ impl<F: Calls + Send + 'static> Blocking<F> {
     where
         F: Write,
     {
+        self.poll_write_vectored(cx, &[IoSlice::new(from)])
+    }
+
+    /// As [`poll_write`](Self::poll_write), from several places.
+    pub(crate) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        from: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>>
+    where
+        F: Write,
+    {
         ready!(self.poll_settled(cx))?;
         if let Some(error) = self.write_error.take() {
             return Poll::Ready(Err(error));
         }
         context::require(F::WRITE);
-        let length = from.len().min(self.most_buffered);
         let give_back = self.forget_unread();
-        self.idle().buffer.copy(&from[..length]);
+        let most = self.most_buffered;
+        let length = self.idle().buffer.copy(from, most);
         self.start_mandatory(move |idle| {
             let mut result = give_back(&mut idle.file);
             result = result.and_then(|()| idle.file.write_all(idle.buffer.bytes()));

@@ -1,10 +1,8 @@
 //! A running child.
 #![forbid(unsafe_code)]
 
-use std::future::poll_fn;
 use std::io;
 use std::process::{Child as StdChild, ExitStatus, Output};
-use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -95,10 +93,10 @@ impl Child {
         }
     }
 
-    /// Kills it (SIGKILL), without waiting for its end.
+    /// Kills it (SIGKILL), without waiting for its end. One that has ended needs no killing.
     ///
     /// # Errors
-    /// If its end was noticed before.
+    /// If the system does not allow it.
     ///
     /// # Examples
     /// ```
@@ -113,10 +111,8 @@ impl Child {
     pub fn start_kill(&mut self) -> io::Result<()> {
         match &mut self.state {
             State::Running { child, .. } => child.kill(),
-            _ => {
-                let message = "the child has ended before";
-                Err(io::Error::new(io::ErrorKind::InvalidInput, message))
-            }
+            State::Ended(_) => Ok(()),
+            State::Gone => unreachable!("only while it is dropped"),
         }
     }
 
@@ -149,6 +145,8 @@ impl Child {
     /// Cancel safe. Returns the status again when called again. Pipes that the caller does not read
     /// can fill up and stop the child: see [`wait_with_output`](Self::wait_with_output).
     ///
+    /// In any runtime, also when the one that started it is gone.
+    ///
     /// # Errors
     /// If the status cannot be had, or the runtime shuts down.
     ///
@@ -163,17 +161,13 @@ impl Child {
     /// ```
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
-        poll_fn(|cx| self.poll_wait(cx)).await
-    }
-
-    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
         let status = match &mut self.state {
-            State::Running { child, exit } => ready!(exit.poll_status(child, cx))?,
+            State::Running { child, exit } => exit.status(child).await?,
             State::Ended(status) => *status,
             State::Gone => unreachable!("only while it is dropped"),
         };
         self.state = State::Ended(status);
-        Poll::Ready(Ok(status))
+        Ok(status)
     }
 
     /// Its status, if it has ended. Does not wait.
@@ -261,7 +255,7 @@ impl Drop for Child {
                 let mut orphan = Orphan(Some(child));
                 drop(handle.spawn(async move {
                     if let Some(child) = &mut orphan.0 {
-                        let _ = poll_fn(|cx| exit.poll_status(child, cx)).await;
+                        let _ = exit.status(child).await;
                     }
                 }));
             }

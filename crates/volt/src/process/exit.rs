@@ -1,19 +1,38 @@
 //! Waiting for the end of a process, and collecting the status of those that nobody waits for.
 //!
 //! On Linux a pidfd becomes readable when its process ends. Elsewhere, and on kernels before 5.3,
-//! every SIGCHLD is a reason to look.
+//! every SIGCHLD is a reason to look. If the runtime that watches a child shuts down, whoever waits for it in
+//! another one watches it there.
 
+use std::future::poll_fn;
 use std::io;
 use std::process::{Child as StdChild, ExitStatus};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use volt_sync::internal::primitive::StaticMutex;
 
+use crate::runtime::Handle;
 use crate::signal::unix::{Signal, SignalKind, signal};
+use crate::task::yield_now;
+use crate::time::sleep;
 
 /// Children that were dropped while they ran.
 static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
+
+/// How long a child that has ended is left to the process that traces it before the next look. A pidfd says
+/// no second time that a process has ended, and the tracer may take what time it likes.
+const WHILE_TRACED: Duration = Duration::from_millis(10);
+
+/// What a look at a child has found.
+enum Look {
+    Ended(ExitStatus),
+    /// It has ended, but another process traces it, and has not taken its status yet.
+    OfAnother,
+    /// The runtime that watched it has shut down.
+    Unwatched,
+}
 
 /// What tells that a process has ended.
 #[derive(Debug)]
@@ -34,20 +53,46 @@ impl Exit {
         signal(SignalKind::child()).map(Self::Sigchld)
     }
 
-    /// Waits until `child` has ended, and collects its status.
-    pub(super) fn poll_status(
-        &mut self,
-        child: &mut StdChild,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<ExitStatus>> {
+    /// Waits until `child` has ended, and collects its status. Cancel safe.
+    pub(super) async fn status(&mut self, child: &mut StdChild) -> io::Result<ExitStatus> {
+        loop {
+            match poll_fn(|cx| self.poll_look(child, cx)).await? {
+                Look::Ended(status) => return Ok(status),
+                Look::OfAnother if Handle::try_current().is_ok() => sleep(WHILE_TRACED).await,
+                // Another executor has no timers that we know.
+                Look::OfAnother => yield_now().await,
+                Look::Unwatched => self.watch_here(child)?,
+            }
+        }
+    }
+
+    /// Waits for a sign that `child` has ended.
+    fn poll_look(&mut self, child: &mut StdChild, cx: &mut Context<'_>) -> Poll<io::Result<Look>> {
         loop {
             // Registered before the look, so that no end in between is missed.
             let arrived = self.poll_arrival(cx);
             if let Some(status) = child.try_wait()? {
-                return Poll::Ready(Ok(status));
+                return Poll::Ready(Ok(Look::Ended(status)));
             }
-            ready!(arrived)?;
+            match (ready!(arrived), &self) {
+                (Err(_), _) => return Poll::Ready(Ok(Look::Unwatched)),
+                (Ok(()), Self::Sigchld(_)) => {}
+                #[cfg(target_os = "linux")]
+                (Ok(()), Self::Pidfd(_)) => return Poll::Ready(Ok(Look::OfAnother)),
+            }
         }
+    }
+
+    /// Watches `child` in the current runtime, since the one that did has shut down.
+    ///
+    /// # Errors
+    /// If there is none, or it has shut down as well.
+    fn watch_here(&mut self, child: &StdChild) -> io::Result<()> {
+        if Handle::try_current().is_err() {
+            return Err(io::Error::other("the runtime that watches the child has shut down"));
+        }
+        *self = Self::watch(child)?;
+        Ok(())
     }
 
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -97,8 +142,6 @@ pub(super) fn reap() {
 
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
-    use std::future::poll_fn;
-
     use super::*;
 
     /// No SIGCHLD comes any more, and a pidfd is readable from the start.
@@ -117,9 +160,10 @@ mod tests {
                     false => Exit::watch(&child).unwrap(),
                     true => Exit::Sigchld(signal(SignalKind::child()).unwrap()),
                 };
-                let status = poll_fn(|cx| exit.poll_status(&mut child, cx));
-                let limit = std::time::Duration::from_secs(60);
-                let status = crate::time::timeout(limit, status).await.expect("it is stuck");
+                let limit = Duration::from_secs(60);
+                let status = crate::time::timeout(limit, exit.status(&mut child))
+                    .await
+                    .expect("it is stuck");
                 assert!(status.unwrap().success());
             }
         });

@@ -235,7 +235,7 @@ pub struct Signal {
 ///
 /// # Errors
 /// If the kind is not one that can be listened for (SIGKILL, SIGSTOP, SIGILL, SIGFPE, SIGSEGV, or no
-/// signal at all), or if there are no descriptors left.
+/// signal at all), or if there are no descriptors left: each listener opens two.
 ///
 /// # Panics
 /// Outside a Volt runtime.

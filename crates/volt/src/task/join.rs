@@ -169,7 +169,8 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// If the output has been taken, by polling this handle. At the limit of the depth, on a
     /// current-thread runtime. If the task is itself further down on this thread's stack, in a `join`, and so
-    /// would never complete.
+    /// would never complete. If it is one of a [`LocalSet`](super::LocalSet) that this thread is driving, where
+    /// nobody else could run it.
     #[track_caller]
     pub fn join(self) -> Result<T, JoinError> {
         assert!(self.task.is_some(), "`JoinHandle` joined after completion");

@@ -86,10 +86,31 @@ unsafe impl Sync for Shared {}
 volt_sync::internal::primitive::const_thread_local! {
     /// Where `spawn_local` spawns, at which level: what runs on top of a wait in the set is none of its tasks.
     static CURRENT: RefCell<Option<(u32, Arc<Shared>)>> = RefCell::new(None);
-    /// The set that this thread drives just now. Only compared.
-    static DRIVEN: Cell<*const Shared> = Cell::new(ptr::null());
+    /// What this thread drives just now.
+    static DRIVEN: Cell<*const Driven> = Cell::new(ptr::null());
     /// Whether another executor polls what drives it.
     static BY_OTHERS: Cell<bool> = Cell::new(false);
+}
+
+/// A set that is driven further down on this thread's stack: the frame is in the list while it is, and before
+/// the one that it was driven on top of. The sets are only compared.
+struct Driven {
+    set: *const Shared,
+    outer: *const Driven,
+}
+
+/// True if this thread drives the set whose address this is, or one inside of it: its tasks go on only when what
+/// this thread does now has returned.
+pub(crate) fn is_driven_below(scheduler: *const ()) -> bool {
+    let mut next = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+    // SAFETY: the frames in the list are on this thread's stack and in use.
+    while let Some(driven) = unsafe { next.as_ref() } {
+        if ptr::eq(driven.set.cast(), scheduler) {
+            return true;
+        }
+        next = driven.outer;
+    }
+    false
 }
 
 /// True if `waker` belongs to a task or a `block_on` of this crate, and no other executor is between
@@ -262,16 +283,17 @@ impl LocalSet {
 
     /// Makes the set current, and driven by this thread, while `f` runs.
     fn drive<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Restore(*const Shared);
+        struct Restore(*const Driven);
         impl Drop for Restore {
             fn drop(&mut self) {
                 let _ended = DRIVEN.try_with(|driven| driven.set(self.0));
             }
         }
         let _current = self.enter();
-        let address = Arc::as_ptr(&self.shared);
-        let outer = DRIVEN.try_with(|driven| driven.replace(address)).unwrap_or(ptr::null());
+        let outer = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+        let frame = Driven { set: Arc::as_ptr(&self.shared), outer };
         let _restore = Restore(outer);
+        let _ended = DRIVEN.try_with(|driven| driven.set(&raw const frame));
         f()
     }
 }
@@ -306,7 +328,9 @@ impl Shared {
     }
 
     fn is_driven(&self) -> bool {
-        DRIVEN.try_with(|driven| ptr::eq(driven.get(), self)).unwrap_or(false)
+        let top = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+        // SAFETY: the frames in the list are on this thread's stack and in use.
+        unsafe { top.as_ref() }.is_some_and(|driven| ptr::eq(driven.set, self))
     }
 
     /// # Safety

@@ -49,7 +49,7 @@ use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::{context, level, outside};
-use crate::task::{JoinError, JoinHandle};
+use crate::task::{JoinError, JoinHandle, is_driven_below};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
@@ -484,7 +484,7 @@ fn block_on_as<F: Future>(
 /// # Panics
 /// If such calls are nested too deeply on the thread of a current-thread runtime, or made by a waker
 /// that it calls for an event or a timer: nobody else could run what they wait for. If the task is further
-/// down on this thread's stack.
+/// down on this thread's stack, or of a `LocalSet` that is driven there.
 #[track_caller]
 pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
     if handle.is_finished() {
@@ -492,6 +492,12 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
         return help_until_done(handle);
     }
     context::assert_no_hook();
+    assert!(
+        !is_driven_below(handle.scheduler()),
+        "a blocking join of task {}, of a `LocalSet` that this thread drives and that goes on only when this has \
+         returned, would wait for ever: use `.await`",
+        handle.id()
+    );
     below::waiting_for(handle.id(), || help_until_done(handle))
 }
 

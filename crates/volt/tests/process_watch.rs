@@ -1,0 +1,128 @@
+//! Children whose end is hard to see: another process traces them, or the runtime that started them is gone.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the tracer starts a thread, and is waited for by one"
+)]
+
+#[path = "support/net.rs"]
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ChildStdin, Stdio};
+use std::time::Duration;
+
+use volt::process::{Child, Command};
+use volt::runtime::{Builder, Runtime};
+use volt::task::unconstrained;
+use volt::time::timeout;
+
+use support::{bounded, runtimes};
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// What the tracer says when the system does not let it trace.
+const REFUSED: &str = "refused";
+
+/// The tracer, in a process of its own: traces the process of this number until its input ends.
+fn trace(process: libc::pid_t) {
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: this request of `ptrace` takes a number and two nulls, and touches no memory of ours.
+    let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, none, none) };
+    println!("\n{}", if traced == 0 { "traces" } else { REFUSED });
+    // Not for ever, should the test hang.
+    std::thread::spawn(|| {
+        std::thread::sleep(Duration::from_secs(20));
+        std::process::exit(1);
+    });
+    let _ = std::io::stdin().read(&mut [0]);
+    std::process::exit(0);
+}
+
+/// Has another process trace `child` until the result is dropped. `None` if the system does not allow it.
+fn traced(child: &Child) -> Option<ChildStdin> {
+    let mut tracer = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "a_traced_child_that_has_ended_is_waited_for_without_work",
+            "--nocapture",
+        ])
+        .env("VOLT_TEST_TRACE", child.id().unwrap().to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(tracer.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let answer = lines.find(|line| line == "traces" || line == REFUSED).unwrap();
+    let input = tracer.stdin.take();
+    std::thread::spawn(move || tracer.wait());
+    if answer == REFUSED { None } else { input }
+}
+
+/// The time that this thread has used a processor.
+fn used() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes to `time`, which has room for it.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) }, 0);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+/// Its pidfd is readable from the end on, but its status is the tracer's first.
+#[test]
+fn a_traced_child_that_has_ended_is_waited_for_without_work() {
+    if let Ok(process) = std::env::var("VOLT_TEST_TRACE") {
+        trace(process.parse().unwrap());
+    }
+    runtime().block_on(bounded(async {
+        let mut command = Command::new("sleep");
+        command.arg("100").kill_on_drop(true);
+        let allow = || {
+            // SAFETY: it takes numbers and touches no memory. Some systems trace only what allows it.
+            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+            Ok(())
+        };
+        // SAFETY: `prctl` is async-signal-safe.
+        unsafe { command.pre_exec(allow) };
+        let mut child = command.spawn().unwrap();
+        let Some(tracer) = traced(&child) else {
+            eprintln!("not tested: no process may trace another here");
+            return;
+        };
+        child.start_kill().unwrap();
+        let limit = Duration::from_millis(300);
+        let before = used();
+        assert!(timeout(limit, child.wait()).await.is_err(), "the tracer has not looked yet");
+        let work = used() - before;
+        assert!(work < limit / 3, "a wait of {limit:?} took {work:?} of a processor");
+        // Not by the budget alone.
+        assert!(timeout(limit, unconstrained(child.wait())).await.is_err());
+        drop(tracer);
+        assert_eq!(child.wait().await.unwrap().signal(), Some(libc::SIGKILL));
+    }));
+}
+
+#[test]
+fn a_child_is_waited_for_in_another_runtime_when_its_own_is_gone() {
+    for own in runtimes() {
+        let mut ends = own.block_on(async { Command::new("sleep").arg("0.05").spawn().unwrap() });
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped());
+        let mut stays = own.block_on(async { command.spawn().unwrap() });
+        let input = stays.stdin.take().unwrap();
+        let other = runtime();
+        // Goes while it is waited for.
+        let waiting = other.spawn(async move { (stays.wait().await.unwrap(), stays) });
+        other.block_on(volt::task::yield_now());
+        drop(own);
+        other.block_on(bounded(async {
+            assert!(ends.wait().await.unwrap().success());
+            drop(input);
+            let (status, mut stays) = waiting.await.unwrap();
+            assert!(status.success());
+            assert_eq!(stays.wait().await.unwrap(), status);
+        }));
+    }
+}
