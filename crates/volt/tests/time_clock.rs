@@ -74,6 +74,28 @@ fn advance_fires_what_is_due_then() {
     });
 }
 
+/// A runtime that looks around often, as after some turns, does so while only some of them have run.
+#[test]
+fn advance_lets_all_tasks_run_whose_timers_fired() {
+    paused(async {
+        let done = Arc::new(Mutex::new(0));
+        for _ in 0..24 {
+            let done = done.clone();
+            volt::spawn(async move {
+                loop {
+                    sleep(MS).await;
+                    *done.lock().unwrap() += 1;
+                }
+            });
+        }
+        advance(Duration::ZERO).await; // They register their timers.
+        for round in 1..=50 {
+            advance(MS).await;
+            assert_eq!(*done.lock().unwrap(), 24 * round, "in round {round}");
+        }
+    });
+}
+
 /// Their differences, by the paused clock too: an earlier one is no time before a later one, or none.
 #[test]
 fn instants_are_subtracted() {

@@ -20,11 +20,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pin_project_lite::pin_project;
 use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize};
 
 use super::scale::{machine_ns, nanos};
-use super::{Sleep, scope};
+use super::scope;
 
 /// The last time at which a clock can stand: one bit of its word says that it does.
 pub(super) const LAST: u64 = u64::MAX >> 1;
@@ -270,44 +269,39 @@ pub fn resume() {
 /// # }
 /// ```
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
-    Advance { duration, turn: None }
+    Advance(Some(duration))
 }
 
-pin_project! {
-    /// A future of its own, as the poll of an `async fn` cannot name the caller's line.
-    struct Advance {
-        duration: Duration,
-        // Goes through the wheel: its turn comes when the timers are looked at again, after the
-        // tasks that are runnable now.
-        #[pin]
-        turn: Option<Sleep>,
-    }
-}
+/// A future of its own, as the poll of an `async fn` cannot name the caller's line. Without a duration once
+/// the clock has moved.
+struct Advance(Option<Duration>);
 
 impl Future for Advance {
     type Output = ();
 
     #[track_caller]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        if this.turn.is_none() {
-            this.turn.set(Some(advance_now(*this.duration)));
-        }
-        this.turn.as_pin_mut().map_or(Poll::Ready(()), |turn| turn.poll(cx))
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(duration) = self.0.take() else {
+            return Poll::Ready(());
+        };
+        advance_now(duration);
+        // Behind the tasks that were woken, as all that are runnable.
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
-/// Moves the clock; the result completes when the timers that are due have fired.
+/// Moves the clock, and fires the timers that are due then.
 #[track_caller]
-fn advance_now(duration: Duration) -> Sleep {
-    let (moved, pausable, at) = scope::with_timers("time::advance", |timers| {
+fn advance_now(duration: Duration) {
+    let (moved, pausable) = scope::with_timers("time::advance", |timers| {
         let clock = timers.clock();
         let at = clock.now_ns().saturating_add(nanos(duration)).min(LAST);
         let moved = clock.advance_to(at);
         if moved {
             timers.fire_due();
         }
-        (moved, clock.is_pausable(), at)
+        (moved, clock.is_pausable())
     });
     assert!(
         moved || !pausable,
@@ -319,5 +313,4 @@ fn advance_now(duration: Duration) -> Sleep {
         "`time::advance` needs a paused clock, and so a current-thread runtime: \
          `runtime::Builder::new_current_thread`, or the default of `#[volt::test]`"
     );
-    Sleep::due(at)
 }
