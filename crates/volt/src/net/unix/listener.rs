@@ -2,9 +2,13 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::task::{Context, Poll, ready};
 
+use socket2::SockRef;
+
+use super::addr::address;
 use super::{SocketAddr, UnixStream};
 use crate::io::{Evented, Interest};
 use crate::reactor::{Direction, Handle, Start};
@@ -112,9 +116,9 @@ impl UnixListener {
     /// # }
     /// ```
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let (io, addr) =
-            self.io.registration().async_io(Interest::READABLE, || self.io.accept()).await?;
-        Ok((UnixStream::open("UnixListener::accept", io)?, addr.into()))
+        let (io, from) =
+            self.io.registration().async_io(Interest::READABLE, || self.try_accept()).await?;
+        Ok((UnixStream::open("UnixListener::accept", io)?, from))
     }
 
     /// [`accept`](Self::accept) for hand-written futures. Only the task that polled last is woken.
@@ -135,9 +139,18 @@ impl UnixListener {
     /// # }
     /// ```
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
-        let (io, addr) =
-            ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.io.accept()))?;
-        Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, addr.into())))
+        let (io, from) =
+            ready!(self.io.registration().poll_io(Direction::Read, cx, |_| self.try_accept()))?;
+        Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, from)))
+    }
+
+    /// Not by `mio`, which drops a connection from a path of 108 bytes, of which the standard library makes no address:
+    /// so any client could end a server that takes an error for the end.
+    fn try_accept(&self) -> io::Result<(mio::net::UnixStream, SocketAddr)> {
+        let (socket, from) = SockRef::from(&*self.io).accept()?;
+        socket.set_nonblocking(true)?;
+        let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(socket));
+        Ok((mio::net::UnixStream::from_std(stream), address(&from)?))
     }
 
     /// Takes over a listener of the standard library, which must be non-blocking.
