@@ -40,8 +40,9 @@
 //!
 //! # Blocking
 //!
-//! Functions named `blocking_...` are for threads that run no tasks. This crate knows no runtime,
-//! so inside a task they do not panic, as Tokio's do: they block its thread, perhaps for ever.
+//! Functions named `blocking_...` are for threads that run no tasks. In a task of a Volt runtime they panic, as Tokio's do
+//! in one of Tokio's. On other executors they do not, since this crate does not know them: they block the task's thread,
+//! perhaps for ever.
 //!
 //! ```
 //! # volt_doctest::run(|| async {
@@ -77,6 +78,7 @@ mod held;
 mod hostile_wakers;
 mod linger;
 mod linked_list;
+mod may_block;
 mod mutex;
 mod notify;
 mod once;

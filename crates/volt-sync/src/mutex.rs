@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::TryLockError;
 use crate::block_on::block_on;
 use crate::held::{Held, Lock, acquired};
+use crate::may_block::assert_may_block;
 use crate::permits::Permits;
 use crate::primitive::RawCell;
 
@@ -154,8 +155,10 @@ impl<T: ?Sized> Mutex<T> {
         OwnedMutexGuard::new(Held::new(self))
     }
 
-    /// Blocks the thread until nobody has the value. Not for use inside async code, whose thread it
-    /// would block.
+    /// Blocks the thread until nobody has the value. Not for use inside async code.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// # Examples
     /// ```
@@ -163,7 +166,9 @@ impl<T: ?Sized> Mutex<T> {
     /// *mutex.blocking_lock() += 1;
     /// assert_eq!(mutex.into_inner(), 2);
     /// ```
+    #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
+        assert_may_block("Mutex::blocking_lock");
         if let Ok(guard) = self.try_lock() {
             return guard;
         }
@@ -172,13 +177,18 @@ impl<T: ?Sized> Mutex<T> {
 
     /// As [`blocking_lock`](Self::blocking_lock), with a guard that owns the mutex.
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// # Examples
     /// ```
     /// let mutex = std::sync::Arc::new(volt_sync::Mutex::new(1));
     /// *mutex.clone().blocking_lock_owned() += 1;
     /// assert_eq!(*mutex.blocking_lock(), 2);
     /// ```
+    #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
+        assert_may_block("Mutex::blocking_lock_owned");
         block_on(self.lock_owned())
     }
 

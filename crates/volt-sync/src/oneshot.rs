@@ -48,7 +48,9 @@ use std::task::{Context, Poll, ready};
 
 use self::error::{RecvError, TryRecvError};
 use self::inner::{Inner, Received};
-use crate::{block_on::block_on, coop};
+use crate::block_on::block_on;
+use crate::coop;
+use crate::may_block::assert_may_block;
 
 /// The errors of this channel.
 pub mod error {
@@ -324,12 +326,17 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As awaiting the receiver.
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// ```
     /// let (tx, rx) = volt_sync::oneshot::channel();
     /// std::thread::spawn(move || tx.send(3).unwrap());
     /// assert_eq!(rx.blocking_recv(), Ok(3));
     /// ```
+    #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
+        assert_may_block("oneshot::Receiver::blocking_recv");
         block_on(self)
     }
 

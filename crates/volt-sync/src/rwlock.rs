@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::TryLockError;
 use crate::block_on::block_on;
 use crate::held::{Held, Lock, acquired};
+use crate::may_block::assert_may_block;
 use crate::permits::Permits;
 use crate::primitive::RawCell;
 
@@ -205,15 +206,19 @@ impl<T: ?Sized> RwLock<T> {
         OwnedRwLockReadGuard::new(self)
     }
 
-    /// Blocks the thread until it has shared access to the value. Not for use inside async code, whose
-    /// thread it would block.
+    /// Blocks the thread until it has shared access to the value. Not for use inside async code.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// # Examples
     /// ```
     /// let lock = volt_sync::RwLock::new(1);
     /// assert_eq!(*lock.blocking_read(), 1);
     /// ```
+    #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
+        assert_may_block("RwLock::blocking_read");
         block_on(self.read())
     }
 
@@ -290,8 +295,10 @@ impl<T: ?Sized> RwLock<T> {
         OwnedRwLockWriteGuard::new(Held::new(self))
     }
 
-    /// Blocks the thread until it has exclusive access to the value. Not for use inside async code, whose
-    /// thread it would block.
+    /// Blocks the thread until it has exclusive access to the value. Not for use inside async code.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// # Examples
     /// ```
@@ -299,7 +306,9 @@ impl<T: ?Sized> RwLock<T> {
     /// *lock.blocking_write() += 1;
     /// assert_eq!(lock.into_inner(), 2);
     /// ```
+    #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
+        assert_may_block("RwLock::blocking_write");
         block_on(self.write())
     }
 

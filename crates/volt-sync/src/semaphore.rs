@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::block_on::block_on;
+use crate::may_block::assert_may_block;
 use crate::permits::{Guessed, Permits};
 use crate::{AcquireError, TryAcquireError};
 
@@ -319,17 +320,20 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// Blocks the thread until it has a permit. Not for use inside async code, whose thread it would
-    /// block.
+    /// Blocks the thread until it has a permit. Not for use inside async code.
     ///
     /// # Errors
     /// If the semaphore is [closed](Self::close), also while this waits.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// # Examples
     /// ```
     /// let semaphore = volt_sync::Semaphore::new(1);
     /// let permit = semaphore.blocking_acquire().unwrap();
     /// ```
+    #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.blocking_acquire_many(1)
     }
@@ -339,12 +343,17 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// # Examples
     /// ```
     /// let semaphore = volt_sync::Semaphore::new(2);
     /// let permits = semaphore.blocking_acquire_many(2).unwrap();
     /// ```
+    #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
+        assert_may_block("Semaphore::blocking_acquire");
         block_on(self.permits.acquire(n as usize))?;
         Ok(SemaphorePermit::new(self, n))
     }
@@ -354,6 +363,9 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// # Examples
     /// ```
     /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(1));
@@ -362,6 +374,7 @@ impl Semaphore {
     /// drop(permit);
     /// assert_eq!(next.join().unwrap().num_permits(), 1);
     /// ```
+    #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.blocking_acquire_many_owned(1)
     }
@@ -372,6 +385,9 @@ impl Semaphore {
     /// # Errors
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// # Examples
     /// ```
     /// let semaphore = std::sync::Arc::new(volt_sync::Semaphore::new(3));
@@ -379,10 +395,12 @@ impl Semaphore {
     /// std::thread::spawn(move || drop(permits)).join().unwrap();
     /// assert_eq!(semaphore.available_permits(), 3);
     /// ```
+    #[track_caller]
     pub fn blocking_acquire_many_owned(
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        assert_may_block("Semaphore::blocking_acquire_owned");
         block_on(self.permits.acquire(n as usize))?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }

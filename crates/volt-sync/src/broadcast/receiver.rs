@@ -12,6 +12,7 @@ use super::sender::Shared;
 use crate::block_on::block_on;
 use crate::coop;
 use crate::first_panic::FirstPanic;
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// Receives a clone of every value sent after it subscribed. Made by [`channel`](super::channel) or
@@ -238,12 +239,17 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// As [`recv`](Self::recv).
     ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    ///
     /// ```
     /// let (tx, mut rx) = volt_sync::broadcast::channel(4);
     /// std::thread::spawn(move || tx.send(1).unwrap());
     /// assert_eq!(rx.blocking_recv(), Ok(1));
     /// ```
+    #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
+        assert_may_block("broadcast::Receiver::blocking_recv");
         block_on(self.recv())
     }
 }

@@ -9,6 +9,7 @@ use super::{Channel, TryRecvError, common_methods};
 use crate::block_on::block_on;
 use crate::channel::waiter::Waiter;
 use crate::first_panic::FirstPanic;
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// Receives messages; see the [module](super). Clones receive from the same channel: each message
@@ -85,8 +86,10 @@ impl<T> Receiver<T> {
         self.channel.try_recv().map_err(TryRecvError::from)
     }
 
-    /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task, whose
-    /// thread would do nothing else meanwhile.
+    /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// ```
     /// let (tx, rx) = volt_sync::mpmc::unbounded();
@@ -94,7 +97,9 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.blocking_recv(), Some(1));
     /// assert_eq!(rx.blocking_recv(), None);
     /// ```
+    #[track_caller]
     pub fn blocking_recv(&self) -> Option<T> {
+        assert_may_block("mpmc::Receiver::blocking_recv");
         match self.try_recv() {
             Ok(value) => Some(value),
             Err(TryRecvError::Disconnected) => None,

@@ -9,6 +9,7 @@ use super::{Channel, SendError, TrySendError, common_methods};
 use crate::block_on::block_on;
 use crate::channel::waiter::Waiter;
 use crate::first_panic::FirstPanic;
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// Sends messages; see the [module](super). Clones send into the same channel.
@@ -83,11 +84,13 @@ impl<T> Sender<T> {
         self.channel.try_send(value)
     }
 
-    /// As [`send`](Self::send), but blocks the calling thread. Not for use inside a task, whose
-    /// thread would do nothing else meanwhile.
+    /// As [`send`](Self::send), but blocks the calling thread. Not for use inside a task.
     ///
     /// # Errors
     /// As `send`.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// ```
     /// let (tx, rx) = volt_sync::mpmc::bounded(1);
@@ -95,7 +98,9 @@ impl<T> Sender<T> {
     /// assert_eq!(std::iter::from_fn(|| rx.blocking_recv()).sum::<i32>(), 3);
     /// thread.join().unwrap().unwrap();
     /// ```
+    #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        assert_may_block("mpmc::Sender::blocking_send");
         match self.try_send(value) {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(value)) => Err(SendError(value)),

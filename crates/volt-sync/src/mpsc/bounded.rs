@@ -12,6 +12,7 @@ use crate::channel::bounded::Bounded;
 use crate::channel::handles::Handles;
 use crate::channel::ring::MAX_CAPACITY;
 use crate::channel::waiter::Waiter;
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// What the halves share.
@@ -149,11 +150,13 @@ impl<T> Sender<T> {
         self.shared.channel.try_send(message).map_err(|(value, why)| TrySendError::new(value, why))
     }
 
-    /// As [`send`](Self::send), but blocks the calling thread. Not for use inside a task, whose
-    /// thread would do nothing else meanwhile.
+    /// As [`send`](Self::send), but blocks the calling thread. Not for use inside a task.
     ///
     /// # Errors
     /// As `send`.
+    ///
+    /// # Panics
+    /// In a task of a Volt runtime, or in the future of its `block_on`.
     ///
     /// ```
     /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
@@ -161,7 +164,9 @@ impl<T> Sender<T> {
     /// assert_eq!(std::iter::from_fn(|| rx.blocking_recv()).sum::<i32>(), 3);
     /// thread.join().unwrap().unwrap();
     /// ```
+    #[track_caller]
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        assert_may_block("mpsc::Sender::blocking_send");
         block_on(self.sending(value))
     }
 

@@ -9,6 +9,7 @@ use super::bounded::Shared;
 use super::error::TryRecvError;
 use crate::block_on::block_on;
 use crate::channel::Nothing;
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// How a receiver gets messages out of its channel.
@@ -128,8 +129,10 @@ macro_rules! common {
                 self.try_receive().map_err(TryRecvError::from)
             }
 
-            /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task,
-            /// whose thread would do nothing else meanwhile.
+            /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task.
+            ///
+            /// # Panics
+            /// In a task of a Volt runtime, or in the future of its `block_on`.
             ///
             /// ```
             #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
@@ -137,7 +140,9 @@ macro_rules! common {
             /// assert_eq!(rx.blocking_recv(), Some(1));
             /// assert_eq!(rx.blocking_recv(), None);
             /// ```
+            #[track_caller]
             pub fn blocking_recv(&mut self) -> Option<T> {
+                assert_may_block(concat!("mpsc::", stringify!($Receiver), "::blocking_recv"));
                 match self.try_receive() {
                     Ok(value) => Some(value),
                     Err(Nothing::Closed) => None,
@@ -147,12 +152,17 @@ macro_rules! common {
 
             /// As [`recv_many`](Self::recv_many), but blocks the calling thread.
             ///
+            /// # Panics
+            /// In a task of a Volt runtime, or in the future of its `block_on`.
+            ///
             /// ```
             #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
             #[doc = concat!("std::thread::spawn(move || tx.", $send, "(1));")]
             /// assert_eq!(rx.blocking_recv_many(&mut Vec::new(), 8), 1);
             /// ```
+            #[track_caller]
             pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
+                assert_may_block(concat!("mpsc::", stringify!($Receiver), "::blocking_recv_many"));
                 block_on(self.recv_many(buffer, limit))
             }
 

@@ -11,6 +11,7 @@ use crate::block_on::block_on;
 use crate::channel::Nothing;
 use crate::channel::handles::Handles;
 use crate::channel::unbounded::{Unbounded, WaitClosed};
+use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 struct Shared<T> {

@@ -6,6 +6,7 @@ use std::sync::Arc as StdArc;
 use std::time::Duration;
 
 use super::config::Config;
+use super::context;
 use super::driver::Driver;
 use super::scheduler::idle::MAX_MEMBERS;
 use super::scheduler::shared::Shared;
@@ -473,6 +474,7 @@ impl Builder {
         if workers + 64 > MAX_MEMBERS {
             return invalid("`worker_threads` is too large: a runtime has at most 4,000 workers");
         }
+        volt_sync::internal::refuse_blocking_where(context::in_async);
         let (driver, handle) = Driver::new(workers, clock)?;
         let shared = Shared::new(self.config.clone(), workers, driver, handle);
         shared.look_for_crowds();
