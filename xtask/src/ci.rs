@@ -52,7 +52,7 @@ const STAGES: &[Stage] = &[
     ("count", || none(count::run(None))),
     ("idle", || none(idle::run())),
     ("crowds", || run_tests(&mut release("sync_crowds"))),
-    ("soak", || none(soak("60"))),
+    ("soak", || none(soak("30"))),
 ];
 
 /// Runs all stages or the `named` ones, and stops at the first that fails.
