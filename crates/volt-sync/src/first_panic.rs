@@ -8,18 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 type Payload = Box<dyn Any + Send>;
 
 /// The first of several panics, kept until everything else is done.
-#[derive(Default)]
-pub(crate) struct FirstPanic(Option<Payload>);
+#[derive(Debug, Default)]
+pub struct FirstPanic(Option<Payload>);
 
 impl FirstPanic {
     /// No panic yet.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self(None)
     }
 
     /// Runs `work`, which may panic.
     #[inline]
-    pub(crate) fn catch(&mut self, work: impl FnOnce()) {
+    pub fn catch(&mut self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
             self.keep(payload);
         }
@@ -44,7 +44,7 @@ impl FirstPanic {
     /// # Panics
     /// With that.
     #[inline]
-    pub(crate) fn resume(self) {
+    pub fn resume(self) {
         if let Some(payload) = self.0 {
             resume_unwind(payload);
         }

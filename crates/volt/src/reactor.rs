@@ -149,6 +149,12 @@ impl Handle {
         context::with_driver(caller, |driver| driver.reactor.clone())
     }
 
+    /// True if `other` is one of the same reactor.
+    #[cfg(unix)]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// True if this thread is a member of the runtime that turns the reactor, and goes on with that while
     /// the owner of `waker` waits. (In another executor it may sleep, or not wait at all.)
     fn is_turned_for(&self, waker: &Waker) -> bool {

@@ -17,6 +17,8 @@
 //! })
 //! .unwrap();
 //! ```
+mod arrivals;
+mod hub;
 pub mod unix;
 
 use std::io;
@@ -27,13 +29,12 @@ use std::io;
 /// dropped: the process decides itself.
 ///
 /// # Cancel safety
-/// Only while it is kept: a signal before the first poll is missed, so one that is made anew in each round of a
-/// loop misses what comes between the rounds. Make a [`signal`](unix::signal) before the loop instead, and
-/// [`recv`](unix::Signal::recv) from it in the loop: that loses none.
+/// Safe: if it is dropped before it completes, and nobody else listens, a signal is kept for the next one. So none is
+/// lost in a loop around `select!` that makes a new one in each round.
 ///
 /// # Errors
-/// If the handler cannot be installed, if there are no descriptors left (it opens two), or if the runtime shuts
-/// down.
+/// If the handler cannot be installed, if there are no descriptors left (the first listener opens three), or if the
+/// runtime shuts down.
 ///
 /// # Panics
 /// Outside a Volt runtime.
@@ -51,5 +52,5 @@ use std::io;
 /// });
 /// ```
 pub async fn ctrl_c() -> io::Result<()> {
-    unix::listen("signal::ctrl_c", unix::SignalKind::interrupt())?.next().await
+    unix::once(unix::listen("signal::ctrl_c", unix::SignalKind::interrupt())?).await
 }

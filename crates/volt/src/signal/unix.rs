@@ -14,20 +14,18 @@
 //! .unwrap();
 //! ```
 //!
-//! Each [`Signal`] has a socket pair: the handler writes a byte to one end, and the task waits for
-//! the other to become readable. So any number of them work side by side, in any number of
-//! runtimes, without shared state of ours. The handlers are installed by `signal-hook-registry`.
-#![allow(unsafe_code, reason = "installing a signal handler")]
+//! Each kind that somebody listens for has one handler, installed by `signal-hook-registry`, and all of them one socket pair,
+//! by which the runtimes hear of signals. So a listener more costs neither descriptors nor system calls.
+#![forbid(unsafe_code)]
 
 use std::future::poll_fn;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io;
 use std::os::raw::c_int;
-use std::os::unix::net::UnixStream;
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use signal_hook_registry::{FORBIDDEN, SigId};
-
-use crate::io::unix::AsyncFd;
+use super::arrivals::Listener;
+use super::hub::Hub;
 
 /// Which signal.
 ///
@@ -224,8 +222,8 @@ impl From<SignalKind> for c_int {
 /// ```
 #[derive(Debug)]
 pub struct Signal {
-    arrivals: AsyncFd<UnixStream>,
-    handler: SigId,
+    listener: Listener,
+    hub: Arc<Hub>,
 }
 
 /// Listens for a kind of signal from now on.
@@ -235,7 +233,8 @@ pub struct Signal {
 ///
 /// # Errors
 /// If the kind is not one that can be listened for (SIGKILL, SIGSTOP, SIGILL, SIGFPE, SIGSEGV, or no
-/// signal at all), or if there are no descriptors left: each listener opens two.
+/// signal at all), or if there are no descriptors left: the first listener of the process opens two, the first of a
+/// runtime one more.
 ///
 /// # Panics
 /// Outside a Volt runtime.
@@ -260,23 +259,8 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 /// The same for the function `caller`, which the panic names.
 #[track_caller]
 pub(crate) fn listen(caller: &'static str, kind: SignalKind) -> io::Result<Signal> {
-    if kind.0 <= 0 || FORBIDDEN.contains(&kind.0) {
-        let message = format!("signal {} cannot be listened for", kind.0);
-        return Err(io::Error::new(ErrorKind::InvalidInput, message));
-    }
-    crate::runtime::context::require(caller);
-    let (receiver, sender) = UnixStream::pair()?;
-    receiver.set_nonblocking(true)?;
-    sender.set_nonblocking(true)?;
-    let arrivals = AsyncFd::new(receiver)?;
-    let notify = move || {
-        // Full means that an arrival is waiting to be noticed already.
-        let _ = (&sender).write(&[1]);
-    };
-    // SAFETY: the handler does one `write` on a socket, which is async-signal-safe: no allocation,
-    // no lock; the registry saves and restores `errno` around it.
-    let handler = unsafe { signal_hook_registry::register(kind.0, notify) }?;
-    Ok(Signal { arrivals, handler })
+    let hub = Hub::current(caller)?;
+    Ok(Signal { listener: Listener::new(kind.0)?, hub })
 }
 
 impl Signal {
@@ -297,7 +281,7 @@ impl Signal {
     /// # }
     /// ```
     pub async fn recv(&mut self) -> Option<()> {
-        self.next().await.ok()
+        poll_fn(|cx| self.poll_recv(cx)).await
     }
 
     /// As [`recv`](Self::recv).
@@ -318,25 +302,22 @@ impl Signal {
         self.poll_next(cx).map(Result::ok)
     }
 
-    pub(super) async fn next(&mut self) -> io::Result<()> {
-        poll_fn(|cx| self.poll_next(cx)).await
-    }
-
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            let mut ready = ready!(self.arrivals.poll_read_ready(cx))?;
-            let read = ready.try_io(|arrivals| arrivals.get_ref().read(&mut [0; 64]));
-            match read {
-                Ok(Ok(0)) => return Poll::Ready(Err(ErrorKind::UnexpectedEof.into())),
-                Ok(read) => return Poll::Ready(read.map(drop)),
-                Err(_would_block) => {}
-            }
-        }
+        self.listener.poll(cx, || self.hub.has_ended())
     }
 }
 
-impl Drop for Signal {
-    fn drop(&mut self) {
-        signal_hook_registry::unregister(self.handler);
+/// Waits for one arrival.
+pub(super) async fn once(mut signal: Signal) -> io::Result<()> {
+    /// Dropped before it has come.
+    struct Waits<'a>(&'a mut Signal);
+    impl Drop for Waits<'_> {
+        fn drop(&mut self) {
+            self.0.listener.give_up();
+        }
     }
+    let waits = Waits(&mut signal);
+    let result = poll_fn(|cx| waits.0.poll_next(cx)).await;
+    std::mem::forget(waits);
+    result
 }

@@ -1,0 +1,222 @@
+//! The arrivals of each kind of signal, for the whole process.
+//!
+//! Purpose: any number of listeners, in any number of runtimes, at the price of one handler for each kind and two
+//! descriptors for the process.
+//!
+//! State: for each kind how many signals have come, which the handler counts; and under a lock, of how many of them the
+//! listeners have been told, how many listeners there are, and who waits. The handler then writes a byte to the
+//! *bell*, a socket pair whose other end each runtime with a listener watches (`hub.rs`). Whoever reads it tells all.
+//!
+//! A listener hears of what it is told since it began: so each signal is told once, also if listeners come and go, and
+//! what came before a listener, but was not told yet, counts for it. If nobody listens, but somebody has given up waiting (a
+//! future of `ctrl_c` in a loop around `select!`), the next listener is told.
+//!
+//! Ordering: the handler counts before it writes, and whoever reads looks at the count after that.
+#![allow(unsafe_code, reason = "installing a signal handler")]
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Write};
+use std::os::raw::c_int;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use signal_hook_registry::FORBIDDEN;
+use volt_sync::internal::FirstPanic;
+use volt_sync::internal::primitive::{AtomicUsize, StaticMutex};
+
+static PROCESS: StaticMutex<Process> = StaticMutex::new(Process { bell: None, kinds: Vec::new() });
+
+struct Process {
+    bell: Option<Arc<Bell>>,
+    /// With a handler.
+    kinds: Vec<Arc<Arrivals>>,
+}
+
+#[derive(Debug)]
+struct Bell {
+    ring: UnixStream,
+    heard: UnixStream,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    number: c_int,
+    bell: Arc<Bell>,
+    count: AtomicUsize,
+    listeners: StaticMutex<Listeners>,
+}
+
+#[derive(Debug)]
+struct Listeners {
+    /// Of so many signals they have been told.
+    told: usize,
+    alive: usize,
+    /// The last one was dropped while somebody waited for nothing else than its first signal.
+    gave_up: bool,
+    /// The last signals were told to nobody, after such a one.
+    kept: bool,
+    next: u64,
+    waiting: BTreeMap<u64, Waker>,
+}
+
+/// One listener.
+#[derive(Debug)]
+pub(super) struct Listener {
+    of: Arc<Arrivals>,
+    id: u64,
+    seen: usize,
+}
+
+/// A descriptor that becomes readable with each signal that has a listener.
+pub(super) fn bell() -> io::Result<UnixStream> {
+    locked(&PROCESS, |process| process.bell()?.heard.try_clone())
+}
+
+/// Wakes those whose signal has come; or all who wait, who then find out why.
+pub(super) fn tell(all: bool) {
+    let mut index = 0;
+    loop {
+        let next = locked(&PROCESS, |process| process.kinds.get(index).cloned());
+        let Some(arrivals) = next else { return };
+        arrivals.tell(all);
+        index += 1;
+    }
+}
+
+/// Calls `f` under the lock. Wakers are cloned, woken and dropped outside, since that is others' code.
+fn locked<T, R>(mutex: &StaticMutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
+    f(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Process {
+    fn bell(&mut self) -> io::Result<&Arc<Bell>> {
+        if self.bell.is_none() {
+            let (ring, heard) = UnixStream::pair()?;
+            ring.set_nonblocking(true)?;
+            heard.set_nonblocking(true)?;
+            self.bell = Some(Arc::new(Bell { ring, heard }));
+        }
+        Ok(self.bell.as_ref().expect("it is there by now"))
+    }
+
+    fn arrivals(&mut self, number: c_int) -> io::Result<&Arc<Arrivals>> {
+        let known = self.kinds.iter().position(|arrivals| arrivals.number == number);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let arrivals = Arc::new(Arrivals::new(number, self.bell()?.clone()));
+                arrivals.clone().install()?;
+                self.kinds.push(arrivals);
+                self.kinds.len() - 1
+            }
+        };
+        Ok(&self.kinds[index])
+    }
+}
+
+impl Arrivals {
+    fn new(number: c_int, bell: Arc<Bell>) -> Self {
+        let listeners = Listeners {
+            told: 0,
+            alive: 0,
+            gave_up: false,
+            kept: false,
+            next: 0,
+            waiting: BTreeMap::new(),
+        };
+        Self { number, bell, count: AtomicUsize::new(0), listeners: StaticMutex::new(listeners) }
+    }
+
+    /// Counts from now on.
+    fn install(self: Arc<Self>) -> io::Result<()> {
+        let number = self.number;
+        let handler = move || {
+            // ORD release: who is told by way of the bell sees it.
+            self.count.fetch_add(1, Release);
+            // Full means that it rings already.
+            let _ = (&self.bell.ring).write(&[1]);
+        };
+        // SAFETY: the handler does one addition and one `write` on a socket, which are async-signal-safe: no
+        // allocation, no lock; the registry saves and restores `errno` around it.
+        unsafe { signal_hook_registry::register(number, handler) }.map(drop)
+    }
+
+    fn tell(&self, all: bool) {
+        let waiting = locked(&self.listeners, |listeners| {
+            // ORD acquire: what the handler has counted before it rang.
+            let count = self.count.load(Acquire);
+            if count != listeners.told {
+                listeners.told = count;
+                listeners.kept = listeners.alive == 0 && listeners.gave_up;
+            } else if !all {
+                return BTreeMap::new();
+            }
+            std::mem::take(&mut listeners.waiting)
+        });
+        let mut panic = FirstPanic::new();
+        for waker in waiting.into_values() {
+            panic.catch(|| waker.wake());
+        }
+        panic.resume();
+    }
+}
+
+impl Listener {
+    /// Listens for the signal `number` from now on.
+    ///
+    /// # Errors
+    /// If it is none that can be listened for, or if there are no descriptors left for the bell.
+    pub(super) fn new(number: c_int) -> io::Result<Self> {
+        if number <= 0 || FORBIDDEN.contains(&number) {
+            let message = format!("signal {number} cannot be listened for");
+            return Err(io::Error::new(ErrorKind::InvalidInput, message));
+        }
+        let of = locked(&PROCESS, |process| process.arrivals(number).cloned())?;
+        let (id, seen) = locked(&of.listeners, |listeners| {
+            listeners.alive += 1;
+            listeners.gave_up = false;
+            listeners.next += 1;
+            let kept = usize::from(std::mem::take(&mut listeners.kept));
+            (listeners.next, listeners.told.wrapping_sub(kept))
+        });
+        Ok(Self { of, id, seen })
+    }
+
+    /// Ready when a signal has come since the last time. An error if none is heard any more, as `ended` says.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        ended: impl FnOnce() -> bool,
+    ) -> Poll<io::Result<()>> {
+        let mut waker = Some(cx.waker().clone());
+        let (_old, result) = locked(&self.of.listeners, |listeners| {
+            if listeners.told != self.seen {
+                self.seen = listeners.told;
+                (listeners.waiting.remove(&self.id), Poll::Ready(Ok(())))
+            } else if ended() {
+                (None, Poll::Ready(Err(io::Error::other("the runtime has shut down"))))
+            } else {
+                let waker = waker.take().expect("taken once");
+                (listeners.waiting.insert(self.id, waker), Poll::Pending)
+            }
+        });
+        result
+    }
+
+    /// It is dropped while somebody waits for it. What comes before there is another one is kept for that.
+    pub(super) fn give_up(&self) {
+        locked(&self.of.listeners, |listeners| listeners.gave_up = true);
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _waker = locked(&self.of.listeners, |listeners| {
+            listeners.alive -= 1;
+            listeners.waiting.remove(&self.id)
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! `ctrl_c`: who hears it, and who does not. The tests share the process, and so the signal.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test")]
+
+#[path = "support/net.rs"]
+mod support;
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use support::{bounded, each, stays_pending};
+use volt::signal::ctrl_c;
+use volt::signal::unix::{SignalKind, signal};
+use volt::time::sleep;
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static TEST: Mutex<()> = Mutex::new(());
+    TEST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Presses ctrl-c. Somebody must have listened before.
+fn press() {
+    // SAFETY: the signal has a handler by now, so it runs that and nothing else.
+    assert_eq!(unsafe { libc::raise(libc::SIGINT) }, 0);
+}
+
+/// Until whoever is to be told has been.
+async fn told() {
+    sleep(Duration::from_millis(20)).await;
+}
+
+async fn is_pending(mut future: Pin<&mut impl Future>) -> bool {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+}
+
+#[test]
+fn it_is_heard_by_all_who_wait_and_by_none_who_do_not() {
+    let _alone = alone();
+    each(|| async {
+        let (mut early, late) = (pin!(ctrl_c()), ctrl_c());
+        let mut dropped = Box::pin(ctrl_c());
+        assert!(is_pending(early.as_mut()).await);
+        assert!(is_pending(dropped.as_mut()).await);
+        drop(dropped);
+        let task = volt::spawn(ctrl_c());
+        // Until the task listens too, whichever thread it is on.
+        let mut task = Box::pin(task);
+        while stays_pending(&mut task).await {
+            press();
+        }
+        early.await.unwrap();
+        told().await;
+        // It was not waiting yet when the signal came. And with nobody waiting, the process lives on.
+        press();
+        told().await;
+        assert!(stays_pending(late).await);
+    });
+}
+
+/// As in `loop { select! { _ = ctrl_c() => break, message = receiver.recv() => handle(message) } }`.
+#[test]
+fn none_is_lost_between_two_futures_of_a_loop() {
+    let _alone = alone();
+    each(|| async {
+        for round in 0..4 {
+            let mut first = Box::pin(ctrl_c());
+            assert!(is_pending(first.as_mut()).await);
+            drop(first);
+            press();
+            if round % 2 == 0 {
+                told().await;
+            }
+            bounded(ctrl_c()).await.unwrap();
+            // Once.
+            told().await;
+            assert!(stays_pending(ctrl_c()).await);
+            let mut last = Box::pin(ctrl_c());
+            assert!(is_pending(last.as_mut()).await);
+            press();
+            bounded(last).await.unwrap();
+        }
+    });
+}
+
+/// Who listens all the time has heard it, so it is not kept for those who gave up.
+#[test]
+fn what_somebody_has_heard_is_kept_for_nobody() {
+    let _alone = alone();
+    each(|| async {
+        let mut all = signal(SignalKind::interrupt()).unwrap();
+        let mut gone = Box::pin(ctrl_c());
+        assert!(is_pending(gone.as_mut()).await);
+        drop(gone);
+        press();
+        bounded(all.recv()).await.unwrap();
+        assert!(stays_pending(ctrl_c()).await);
+    });
+}
+
+/// A listener more costs no descriptor.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_listeners_take_no_descriptors() {
+    let _alone = alone();
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    each(move || async move {
+        let first = signal(SignalKind::interrupt()).unwrap();
+        let before = open();
+        let mut all: Vec<_> = (0..1000).map(|_| Box::pin(ctrl_c())).collect();
+        for listener in &mut all {
+            assert!(is_pending(listener.as_mut()).await);
+        }
+        assert_eq!(open(), before);
+        press();
+        for listener in all {
+            bounded(listener).await.unwrap();
+        }
+        drop(first);
+    });
+}
+
+/// The bell is one for all runtimes, and one of them reads it.
+#[test]
+fn it_is_heard_in_all_runtimes() {
+    let _alone = alone();
+    let threads: Vec<_> = support::runtimes()
+        .into_iter()
+        .map(|runtime| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let thread = std::thread::spawn(move || {
+                runtime.block_on(async {
+                    let mut all = signal(SignalKind::interrupt()).unwrap();
+                    for _ in 0..50 {
+                        tell.send(()).unwrap();
+                        bounded(all.recv()).await.unwrap();
+                    }
+                    drop(tell);
+                });
+            });
+            (thread, told)
+        })
+        .collect();
+    for _ in 0..50 {
+        threads.iter().for_each(|(_, told)| told.recv().unwrap());
+        press();
+    }
+    for (thread, _) in threads {
+        thread.join().unwrap();
+    }
+}
