@@ -239,6 +239,9 @@ pub fn yield_now() -> bool {
 /// Waits for `future` on this thread, which sleeps in between. On a thread of a pool, that thread
 /// does nothing else meanwhile: the future must not need it.
 ///
+/// # Panics
+/// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
+///
 /// # Examples
 ///
 /// ```
@@ -246,7 +249,9 @@ pub fn yield_now() -> bool {
 /// let future = pool.run(|| 6 * 7);
 /// assert_eq!(volt_pool::block_on(future), 42);
 /// ```
+#[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
+    volt_sync::internal::assert_may_block("pool::block_on");
     volt_sync::internal::block_on(future)
 }
 

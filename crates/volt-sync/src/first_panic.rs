@@ -39,6 +39,13 @@ impl FirstPanic {
         self.0.is_some()
     }
 
+    /// Forgets it.
+    pub fn discard(self) {
+        if let Some(payload) = self.0 {
+            discard_payload(payload);
+        }
+    }
+
     /// Goes on with the first panic, if there was one.
     ///
     /// # Panics

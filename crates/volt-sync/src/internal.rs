@@ -5,7 +5,7 @@ pub use crate::cache_padded::CachePadded;
 pub use crate::first_panic::FirstPanic;
 pub use crate::linger::Linger;
 pub use crate::linked_list::{Link, LinkedList, Pointers};
-pub use crate::may_block::refuse_blocking_where;
+pub use crate::may_block::{assert_may_block, refuse_blocking_where};
 pub use crate::parker::Parker;
 pub use crate::waiter_slot::WaiterSlot;
 pub use crate::wake_list::WakeList;

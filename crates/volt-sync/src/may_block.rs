@@ -19,7 +19,7 @@ pub fn refuse_blocking_where(polls: fn() -> bool) {
 /// something at once is no reason to call it there.
 #[inline]
 #[track_caller]
-pub(crate) fn assert_may_block(caller: &'static str) {
+pub fn assert_may_block(caller: &'static str) {
     if POLLS.get().is_some_and(|polls| polls()) {
         refuse(caller);
     }
@@ -30,6 +30,6 @@ pub(crate) fn assert_may_block(caller: &'static str) {
 fn refuse(caller: &'static str) -> ! {
     panic!(
         "`{caller}` would block a thread that runs tasks, one of which it may wait for: await instead, or call it in \
-         `spawn_blocking` or `block_in_place`"
+         `spawn_blocking`"
     )
 }

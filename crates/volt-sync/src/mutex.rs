@@ -158,7 +158,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Blocks the thread until nobody has the value. Not for use inside async code.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -178,7 +178,7 @@ impl<T: ?Sized> Mutex<T> {
     /// As [`blocking_lock`](Self::blocking_lock), with a guard that owns the mutex.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```

@@ -327,7 +327,7 @@ impl<T> Receiver<T> {
     /// As awaiting the receiver.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// ```
     /// let (tx, rx) = volt_sync::oneshot::channel();

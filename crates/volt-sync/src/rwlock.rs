@@ -209,7 +209,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Blocks the thread until it has shared access to the value. Not for use inside async code.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -298,7 +298,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Blocks the thread until it has exclusive access to the value. Not for use inside async code.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```

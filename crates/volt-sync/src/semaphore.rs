@@ -326,7 +326,7 @@ impl Semaphore {
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -335,6 +335,7 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        assert_may_block("Semaphore::blocking_acquire");
         self.blocking_acquire_many(1)
     }
 
@@ -344,7 +345,7 @@ impl Semaphore {
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -353,7 +354,7 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        assert_may_block("Semaphore::blocking_acquire");
+        assert_may_block("Semaphore::blocking_acquire_many");
         block_on(self.permits.acquire(n as usize))?;
         Ok(SemaphorePermit::new(self, n))
     }
@@ -364,7 +365,7 @@ impl Semaphore {
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -376,6 +377,7 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+        assert_may_block("Semaphore::blocking_acquire_owned");
         self.blocking_acquire_many_owned(1)
     }
 
@@ -386,7 +388,7 @@ impl Semaphore {
     /// If the semaphore is [closed](Self::close), also while this waits.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// # Examples
     /// ```
@@ -400,7 +402,7 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        assert_may_block("Semaphore::blocking_acquire_owned");
+        assert_may_block("Semaphore::blocking_acquire_many_owned");
         block_on(self.permits.acquire(n as usize))?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }

@@ -236,20 +236,84 @@ fn a_buffer_of_no_size_is_refused() {
 /// The only thread for blocking work is held, so that the cancelled call has the file for sure.
 #[test]
 fn a_file_that_a_cancelled_call_still_has_is_not_said_to_be_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "0123456789").unwrap();
     let mut builder = volt::runtime::Builder::new_current_thread();
     builder.max_blocking_threads(1).build().unwrap().block_on(async {
-        let file = File::from_std(tempfile::tempfile().unwrap());
+        let mut file = File::open(&path).await.unwrap();
+        file.set_max_buf_size(5);
+        begin_and_cancel_a_read(&mut file).await;
+        assert_eq!(file.read_u8().await.unwrap(), b'0');
         let (release, held) = std::sync::mpsc::channel::<()>();
         let hold = volt::task::spawn_blocking(move || held.recv());
         let polled = pin!(file.metadata()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
-        let file = file.try_into_std().unwrap_err();
+        // What is returned is as it was.
+        let mut file = file.try_into_std().unwrap_err();
+        let mut bytes = [0; 3];
+        file.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"123", "they were read ahead");
+        assert_eq!(file.max_buf_size(), 5);
         let error = volt::spawn(async { drop(file.into_std().await) }).await.unwrap_err();
         let panic = error.into_panic().downcast::<String>().map(|text| *text);
         let said = panic.unwrap_or_else(|panic| (*panic.downcast::<&str>().unwrap()).to_owned());
         assert!(said.contains("a cancelled call still has the file"), "{said}");
         drop(release);
         assert!(hold.await.unwrap().is_err());
+    });
+}
+
+#[test]
+fn a_failed_write_is_reported_also_after_the_file_was_asked_back_in_vain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "").unwrap();
+    let mut builder = volt::runtime::Builder::new_current_thread();
+    builder.max_blocking_threads(1).build().unwrap().block_on(async {
+        let mut file = File::open(&path).await.unwrap();
+        assert_eq!(file.write(b"x").await.unwrap(), 1);
+        // The write is over, and nobody has heard of its error.
+        assert!(file.metadata().await.is_ok());
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let hold = volt::task::spawn_blocking(move || held.recv());
+        let polled = pin!(file.metadata()).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending());
+        let mut file = file.try_into_std().unwrap_err();
+        assert!(file.flush().await.is_err());
+        drop(release);
+        assert!(hold.await.unwrap().is_err());
+    });
+}
+
+/// An operation that was waiting when its runtime shut down is an error. The file is none.
+#[test]
+fn a_file_is_usable_when_an_operation_was_lost_with_its_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "0123456789").unwrap();
+    let runtime = || {
+        let mut builder = volt::runtime::Builder::new_current_thread();
+        builder.max_blocking_threads(1).build().unwrap()
+    };
+    let (gone, here) = (runtime(), runtime());
+    let mut file = here.block_on(File::open(&path)).unwrap();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    gone.block_on(async {
+        drop(volt::task::spawn_blocking(move || held.recv()));
+        let polled =
+            pin!(file.read(&mut [0; 4])).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+        assert!(polled);
+    });
+    gone.shutdown_background();
+    drop(release);
+    here.block_on(async {
+        let mut bytes = [0; 4];
+        let said = file.read(&mut bytes).await.unwrap_err().to_string();
+        assert!(said.contains("its runtime was shut down"), "{said}");
+        assert_eq!(file.read(&mut bytes).await.unwrap(), 4);
+        assert_eq!(&bytes, b"0123");
+        assert_eq!(file.into_std().await.metadata().unwrap().len(), 10);
     });
 }
 

@@ -331,3 +331,24 @@ fn no_descriptor_leaks() {
     }
     assert!(after <= before, "{before} descriptors before, {after} after");
 }
+
+/// What looks like the end of writing is an error to be fetched: who tries in vain waits.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_try_that_would_block_disproves_the_end_of_writing() {
+    each(|| async {
+        let unused = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket.connect(unused).unwrap();
+        assert_eq!(socket.send(b"anyone?").unwrap(), 7);
+        let socket = AsyncFd::new(socket).unwrap();
+        let mut guard = bounded(socket.writable()).await.unwrap();
+        while !guard.ready().is_write_closed() {
+            volt::time::sleep(Duration::from_millis(1)).await;
+            guard = bounded(socket.writable()).await.unwrap();
+        }
+        assert!(guard.try_io(|_| Err::<(), _>(ErrorKind::WouldBlock.into())).is_err());
+        assert!(stays_pending(socket.writable()).await);
+    });
+}

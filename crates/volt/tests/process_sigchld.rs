@@ -113,6 +113,8 @@ fn a_child_is_waited_for_in_another_runtime_without_pidfds() {
         let mut child = own.block_on(async { Command::new("sleep").arg("0.05").spawn().unwrap() });
         drop(own);
         let other = volt::runtime::Builder::new_current_thread().build().unwrap();
-        assert!(other.block_on(support::bounded(child.wait())).unwrap().success());
+        // A task, as a poll of its own would find the end without any sign of it.
+        let waiting = other.spawn(async move { child.wait().await });
+        assert!(other.block_on(support::bounded(waiting)).unwrap().unwrap().success());
     }
 }

@@ -70,6 +70,28 @@ fn used() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
+/// A child that was killed, and who traces it.
+async fn killed_and_traced() -> Option<(Child, ChildStdin)> {
+    let mut command = Command::new("sleep");
+    command.arg("100").kill_on_drop(true);
+    let allow = || {
+        // SAFETY: it takes numbers and touches no memory. Some systems trace only what allows it.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+        Ok(())
+    };
+    // SAFETY: `prctl` is async-signal-safe.
+    unsafe { command.pre_exec(allow) };
+    let mut child = command.spawn().unwrap();
+    let Some(tracer) = traced(&child) else {
+        eprintln!("not tested: no process may trace another here");
+        return None;
+    };
+    child.start_kill().unwrap();
+    Some((child, tracer))
+}
+
+const LIMIT: Duration = Duration::from_millis(300);
+
 /// Its pidfd is readable from the end on, but its status is the tracer's first.
 #[test]
 fn a_traced_child_that_has_ended_is_waited_for_without_work() {
@@ -77,31 +99,56 @@ fn a_traced_child_that_has_ended_is_waited_for_without_work() {
         trace(process.parse().unwrap());
     }
     runtime().block_on(bounded(async {
-        let mut command = Command::new("sleep");
-        command.arg("100").kill_on_drop(true);
-        let allow = || {
-            // SAFETY: it takes numbers and touches no memory. Some systems trace only what allows it.
-            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
-            Ok(())
-        };
-        // SAFETY: `prctl` is async-signal-safe.
-        unsafe { command.pre_exec(allow) };
-        let mut child = command.spawn().unwrap();
-        let Some(tracer) = traced(&child) else {
-            eprintln!("not tested: no process may trace another here");
-            return;
-        };
-        child.start_kill().unwrap();
-        let limit = Duration::from_millis(300);
+        let Some((mut child, tracer)) = killed_and_traced().await else { return };
         let before = used();
-        assert!(timeout(limit, child.wait()).await.is_err(), "the tracer has not looked yet");
+        assert!(timeout(LIMIT, child.wait()).await.is_err(), "the tracer has not looked yet");
         let work = used() - before;
-        assert!(work < limit / 3, "a wait of {limit:?} took {work:?} of a processor");
+        assert!(work < LIMIT / 3, "a wait of {LIMIT:?} took {work:?} of a processor");
         // Not by the budget alone.
-        assert!(timeout(limit, unconstrained(child.wait())).await.is_err());
+        assert!(timeout(LIMIT, unconstrained(child.wait())).await.is_err());
         drop(tracer);
         assert_eq!(child.wait().await.unwrap().signal(), Some(libc::SIGKILL));
     }));
+}
+
+/// Nor does a clock that stands, and would advance while nothing else is to be done.
+#[test]
+fn a_traced_child_does_not_move_a_paused_clock() {
+    let paused = Builder::new_current_thread().start_paused(true).build().unwrap();
+    paused.block_on(async {
+        let Some((mut child, tracer)) = killed_and_traced().await else { return };
+        let start = volt::time::Instant::now();
+        let waiting = volt::spawn(async move { child.wait().await });
+        let (before, tell) = (
+            used(),
+            volt::task::spawn_blocking(move || {
+                std::thread::sleep(LIMIT);
+                drop(tracer);
+            }),
+        );
+        tell.await.unwrap();
+        let work = used() - before;
+        assert!(work < LIMIT / 3, "a wait of {LIMIT:?} took {work:?} of a processor");
+        assert_eq!(waiting.await.unwrap().unwrap().signal(), Some(libc::SIGKILL));
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    });
+}
+
+/// Whoever waits goes on elsewhere, and does not panic.
+#[test]
+fn a_traced_child_is_waited_for_when_its_runtime_goes() {
+    for own in runtimes() {
+        let Some((mut child, tracer)) = own.block_on(killed_and_traced()) else { return };
+        let other = runtime();
+        let waiting = other.spawn(async move { child.wait().await });
+        // It waits for the tracer, by its own runtime, and then without it.
+        other.block_on(async { volt::time::sleep(LIMIT / 10).await });
+        drop(own);
+        other.block_on(async { volt::time::sleep(LIMIT / 10).await });
+        drop(tracer);
+        let status = other.block_on(bounded(waiting)).unwrap().unwrap();
+        assert_eq!(status.signal(), Some(libc::SIGKILL));
+    }
 }
 
 #[test]
@@ -118,7 +165,9 @@ fn a_child_is_waited_for_in_another_runtime_when_its_own_is_gone() {
         other.block_on(volt::task::yield_now());
         drop(own);
         other.block_on(bounded(async {
-            assert!(ends.wait().await.unwrap().success());
+            // A task, as a poll of its own would find the end without any sign of it.
+            let ended = volt::spawn(async move { ends.wait().await });
+            assert!(ended.await.unwrap().unwrap().success());
             drop(input);
             let (status, mut stays) = waiting.await.unwrap();
             assert!(status.success());

@@ -86,6 +86,98 @@ fn none_is_lost_between_two_futures_of_a_loop() {
     });
 }
 
+/// Told while another branch of the loop was ready, and dropped before it looked.
+#[test]
+fn one_that_was_told_and_did_not_see_it_leaves_it_to_the_next() {
+    let _alone = alone();
+    each(|| async {
+        let mut first = Box::pin(ctrl_c());
+        assert!(is_pending(first.as_mut()).await);
+        press();
+        told().await;
+        drop(first);
+        bounded(ctrl_c()).await.unwrap();
+        assert!(stays_pending(ctrl_c()).await);
+        // Also if whoever takes it over does not look.
+        let mut first = Box::pin(ctrl_c());
+        assert!(is_pending(first.as_mut()).await);
+        press();
+        told().await;
+        drop(first);
+        drop(signal(SignalKind::interrupt()).unwrap());
+        bounded(ctrl_c()).await.unwrap();
+    });
+}
+
+/// "Press again to end at once": that was a key for those who have completed.
+#[test]
+fn a_signal_after_one_that_was_seen_is_not_kept_for_those_who_gave_up_before() {
+    let _alone = alone();
+    each(|| async {
+        let (mut sees, mut gone) = (Box::pin(ctrl_c()), Box::pin(ctrl_c()));
+        assert!(is_pending(sees.as_mut()).await);
+        assert!(is_pending(gone.as_mut()).await);
+        drop(gone);
+        press();
+        bounded(sees).await.unwrap();
+        press();
+        told().await;
+        assert!(stays_pending(ctrl_c()).await);
+        // Nothing is left for the next test.
+        bounded(async {
+            let mut last = Box::pin(ctrl_c());
+            while stays_pending(&mut last).await {
+                press();
+            }
+        })
+        .await;
+    });
+}
+
+/// A waker of whatever executor keeps nobody else from hearing.
+#[test]
+fn a_waker_that_panics_takes_no_signal_from_others() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: std::sync::Arc<Self>) {
+            panic!("as the test wants it");
+        }
+    }
+    let _alone = alone();
+    each(|| async {
+        let mut other = signal(SignalKind::user_defined1()).unwrap();
+        let waker = std::task::Waker::from(std::sync::Arc::new(Panics));
+        let mut bad = Box::pin(ctrl_c());
+        assert!(bad.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+        let good = volt::spawn(async move {
+            let mut all = signal(SignalKind::interrupt()).unwrap();
+            let hears = all.recv();
+            let mut hears = pin!(hears);
+            while stays_pending(hears.as_mut()).await {
+                press();
+            }
+            drop(bad);
+        });
+        // SAFETY: the signal has a handler by now, so it runs that and nothing else.
+        assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+        bounded(other.recv()).await.unwrap();
+        bounded(good).await.unwrap();
+    });
+}
+
+/// Also if something listens still that was made before.
+#[test]
+fn after_the_end_of_its_runtime_no_listener_is_made() {
+    for runtime in support::runtimes() {
+        let handle = runtime.handle().clone();
+        let _guard = handle.enter();
+        let old = signal(SignalKind::user_defined2()).unwrap();
+        drop(runtime);
+        assert!(signal(SignalKind::user_defined2()).is_err());
+        drop(old);
+    }
+}
+
 /// Who listens all the time has heard it, so it is not kept for those who gave up.
 #[test]
 fn what_somebody_has_heard_is_kept_for_nobody() {

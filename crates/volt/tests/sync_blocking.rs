@@ -32,11 +32,11 @@ fn refused() -> Vec<String> {
     call("RwLock::blocking_write", &mut || drop(lock.blocking_write()));
     let semaphore = Arc::new(Semaphore::new(2));
     call("Semaphore::blocking_acquire", &mut || drop(semaphore.blocking_acquire()));
-    call("Semaphore::blocking_acquire", &mut || drop(semaphore.blocking_acquire_many(2)));
+    call("Semaphore::blocking_acquire_many", &mut || drop(semaphore.blocking_acquire_many(2)));
     call("Semaphore::blocking_acquire_owned", &mut || {
         drop(semaphore.clone().blocking_acquire_owned());
     });
-    call("Semaphore::blocking_acquire_owned", &mut || {
+    call("Semaphore::blocking_acquire_many_owned", &mut || {
         drop(semaphore.clone().blocking_acquire_many_owned(2));
     });
     let (tx, mut rx) = mpsc::channel(4);
@@ -65,10 +65,11 @@ fn refused() -> Vec<String> {
     call("oneshot::Receiver::blocking_recv", &mut || {
         rx.take().unwrap().blocking_recv().unwrap();
     });
+    call("pool::block_on", &mut || volt::pool::block_on(async {}));
     refused
 }
 
-const ALL: usize = 17;
+const ALL: usize = 18;
 
 #[test]
 fn where_futures_are_polled_they_are_refused() {

@@ -9,6 +9,7 @@ use std::task::Poll;
 use volt::sync::internal::primitive::Mutex;
 
 use volt::runtime::Builder;
+use volt::task::{LocalSet, spawn_local, yield_now};
 use volt::time::{
     Duration, Instant, Interval, MissedTickBehavior, advance, interval, interval_at, pause, resume,
     sleep, sleep_until, timeout,
@@ -92,6 +93,48 @@ fn advance_lets_all_tasks_run_whose_timers_fired() {
         for round in 1..=50 {
             advance(MS).await;
             assert_eq!(*done.lock().unwrap(), 24 * round, "in round {round}");
+        }
+    });
+}
+
+/// Also if they are more than a queue has room for, and whoever advances the clock is a task.
+#[test]
+fn advance_lets_many_tasks_run() {
+    async fn run(count: usize) {
+        let done = Arc::new(Mutex::new(0));
+        for _ in 0..count {
+            let done = done.clone();
+            volt::spawn(async move {
+                sleep(MS).await;
+                *done.lock().unwrap() += 1;
+            });
+        }
+        advance(Duration::ZERO).await;
+        advance(MS).await;
+        assert_eq!(*done.lock().unwrap(), count);
+    }
+    for count in [1, 24, 250, 300, 1000, 5000] {
+        paused(run(count));
+        paused(async { volt::spawn(run(count)).await.unwrap() });
+        let local = LocalSet::new();
+        paused(local.run_until(run(count)));
+        paused(local.run_until(async { spawn_local(run(count)).await.unwrap() }));
+    }
+}
+
+/// It waits for what is queued, not for all that goes on.
+#[test]
+fn advance_ends_beside_tasks_that_never_rest() {
+    paused(async {
+        for _ in 0..3 {
+            volt::spawn(async {
+                loop {
+                    yield_now().await;
+                }
+            });
+        }
+        for _ in 0..100 {
+            advance(MS).await;
         }
     });
 }

@@ -240,7 +240,7 @@ impl<T: Clone> Receiver<T> {
     /// As [`recv`](Self::recv).
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// ```
     /// let (tx, mut rx) = volt_sync::broadcast::channel(4);

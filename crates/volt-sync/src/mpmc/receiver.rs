@@ -89,7 +89,7 @@ impl<T> Receiver<T> {
     /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task.
     ///
     /// # Panics
-    /// In a task of a Volt runtime, or in the future of its `block_on`.
+    /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
     ///
     /// ```
     /// let (tx, rx) = volt_sync::mpmc::unbounded();

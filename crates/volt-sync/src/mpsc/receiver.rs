@@ -132,7 +132,7 @@ macro_rules! common {
             /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task.
             ///
             /// # Panics
-            /// In a task of a Volt runtime, or in the future of its `block_on`.
+            /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
             ///
             /// ```
             #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]
@@ -153,7 +153,7 @@ macro_rules! common {
             /// As [`recv_many`](Self::recv_many), but blocks the calling thread.
             ///
             /// # Panics
-            /// In a task of a Volt runtime, or in the future of its `block_on`.
+            /// Where a Volt runtime polls futures: in a task, in the future of `block_on`, and in wakers and hooks that it calls.
             ///
             /// ```
             #[doc = concat!("let (tx, mut rx) = volt_sync::mpsc::", $channel, ";")]

@@ -207,17 +207,13 @@ impl File {
     /// # }
     /// ```
     pub fn try_into_std(self) -> Result<StdFile, Self> {
-        let Self { file, operations, max_buf_size } = self;
-        let operations = operations.into_inner();
-        if operations.is_busy() {
-            return Err(Self { file, operations: Mutex::new(operations), max_buf_size });
+        let Self { file, mut operations, max_buf_size } = self;
+        // Two references are its own.
+        if operations.get_mut().is_busy() || Arc::strong_count(&file) > 2 {
+            return Err(Self { file, operations, max_buf_size });
         }
         drop(operations);
-        // While idle, the two references here are the only ones.
-        Arc::try_unwrap(file).map_err(|file| {
-            let operations = Mutex::new(Blocking::seekable(file.clone()));
-            Self { file, operations, max_buf_size }
-        })
+        Arc::try_unwrap(file).map_err(|_| unreachable!("the others have been seen to be gone"))
     }
 
     /// A second handle to the same open file: they share the position.

@@ -1,14 +1,13 @@
 //! Asynchronous reading and writing on top of a blocking file.
 //!
-//! Purpose: `fs::File` and the standard streams. The file and a buffer go to the blocking pool for
-//! each operation and come back with its outcome. Reading copies once, from the buffer to the
-//! caller's; writing copies once, from the caller's to the buffer.
+//! Purpose: `fs::File` and the standard streams. A buffer goes to the blocking pool for each operation, with another handle of the file,
+//! and comes back with its outcome. Reading copies once, from the buffer to the caller's; writing copies once,
+//! from the caller's to the buffer.
 //!
-//! | State | The file and the buffer | Left by                                   |
-//! |-------|-------------------------|-------------------------------------------|
-//! | Idle  | here                    | an operation: to Busy                     |
-//! | Busy  | in the blocking pool    | its completion: to Idle                   |
-//! | Lost  | gone                    | never: the operation panicked or the runtime shut down |
+//! | State | The buffer              | Left by                                                                 |
+//! |-------|-------------------------|-------------------------------------------------------------------------|
+//! | Idle  | here                    | an operation: to Busy                                                   |
+//! | Busy  | in the blocking pool    | its completion: to Idle; with an empty one if the operation was lost, since it panicked or its runtime has shut down |
 #![forbid(unsafe_code)]
 
 use std::future::Future;
@@ -25,33 +24,43 @@ use crate::task::JoinHandle;
 /// The most that one operation moves: a compromise between trips to the pool and memory.
 pub(crate) const MOST_BUFFERED: usize = 2 * 1024 * 1024;
 
-/// The calls that a panic outside of a runtime names.
+/// A file, of which there can be several handles.
 pub(crate) trait Calls {
+    /// The calls that a panic outside of a runtime names.
     const READ: &'static str;
     const WRITE: &'static str;
     const SEEK: &'static str;
+
+    /// Another handle of the same open file.
+    fn another(&self) -> Self;
 }
 
 macro_rules! calls {
-    ($($file:ty: $name:literal),*) => {$(
+    ($($file:ty: $name:literal, |$this:ident| $another:expr);*) => {$(
         impl Calls for $file {
             const READ: &'static str = concat!($name, "::read");
             const WRITE: &'static str = concat!($name, "::write");
             const SEEK: &'static str = concat!($name, "::seek");
+
+            fn another(&self) -> Self {
+                let $this = self;
+                $another
+            }
         }
     )*};
 }
 
 calls!(
-    Arc<std::fs::File>: "File",
-    std::io::Stdin: "Stdin",
-    std::io::Stdout: "Stdout",
-    std::io::Stderr: "Stderr"
+    Arc<std::fs::File>: "File", |file| file.clone();
+    std::io::Stdin: "Stdin", |_stdin| std::io::stdin();
+    std::io::Stdout: "Stdout", |_stdout| std::io::stdout();
+    std::io::Stderr: "Stderr", |_stderr| std::io::stderr()
 );
 
 /// A blocking file with asynchronous operations, one at a time.
 pub(crate) struct Blocking<F> {
-    state: State<F>,
+    file: F,
+    state: State,
     /// The error of a write that had been reported as done.
     write_error: Option<io::Error>,
     /// Where the last seek went.
@@ -63,20 +72,20 @@ pub(crate) struct Blocking<F> {
 
 type Rewind<F> = fn(&mut F, usize) -> io::Result<()>;
 
-enum State<F> {
-    Idle(Idle<F>),
-    Busy(JoinHandle<Done<F>>),
-    Lost,
+enum State {
+    Idle(Buffer),
+    Busy(JoinHandle<Done>),
 }
 
-struct Idle<F> {
+/// What an operation works with.
+struct Work<F> {
     file: F,
     buffer: Buffer,
 }
 
 /// What comes back from the pool.
-struct Done<F> {
-    idle: Idle<F>,
+struct Done {
+    buffer: Buffer,
     outcome: Outcome,
 }
 
@@ -162,7 +171,8 @@ impl<F> Blocking<F> {
 
     fn with_rewind(file: F, rewind: Rewind<F>) -> Self {
         Self {
-            state: State::Idle(Idle { file, buffer: Buffer::default() }),
+            file,
+            state: State::Idle(Buffer::default()),
             write_error: None,
             position: 0,
             most_buffered: MOST_BUFFERED,
@@ -189,13 +199,12 @@ impl<F> Blocking<F> {
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Outcome>>> {
         match &mut self.state {
             State::Idle(_) => Poll::Ready(Ok(None)),
-            State::Lost => Poll::Ready(Err(lost())),
             State::Busy(operation) => {
                 let Ok(done) = ready!(Pin::new(operation).poll(cx)) else {
-                    self.state = State::Lost;
+                    self.state = State::Idle(Buffer::default());
                     return Poll::Ready(Err(lost()));
                 };
-                self.state = State::Idle(done.idle);
+                self.state = State::Idle(done.buffer);
                 Poll::Ready(Ok(Some(done.outcome)))
             }
         }
@@ -223,10 +232,10 @@ impl<F> Blocking<F> {
         matches!(self.state, State::Busy(_))
     }
 
-    fn idle(&mut self) -> &mut Idle<F> {
+    fn buffer(&mut self) -> &mut Buffer {
         match &mut self.state {
-            State::Idle(idle) => idle,
-            _ => unreachable!("settled just before"),
+            State::Idle(buffer) => buffer,
+            State::Busy(_) => unreachable!("settled just before"),
         }
     }
 
@@ -241,30 +250,28 @@ impl<F> Blocking<F> {
 }
 
 impl<F: Calls + Send + 'static> Blocking<F> {
-    /// The file, together with `operation`, for the pool.
+    /// The buffer and the file, together with `operation`, for the pool.
     fn prepare(
         &mut self,
-        operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static,
-    ) -> impl FnOnce() -> Done<F> + Send + 'static {
-        let State::Idle(mut idle) = std::mem::replace(&mut self.state, State::Lost) else {
-            unreachable!("settled just before")
-        };
+        operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static,
+    ) -> impl FnOnce() -> Done + Send + 'static {
+        let mut work = Work { file: self.file.another(), buffer: std::mem::take(self.buffer()) };
         move || {
-            let outcome = operation(&mut idle);
-            Done { idle, outcome }
+            let outcome = operation(&mut work);
+            Done { buffer: work.buffer, outcome }
         }
     }
 
-    /// Sends the file to the pool with `operation`. The caller has seen to it that there is a runtime
+    /// Sends the buffer to the pool with `operation`. The caller has seen to it that there is a runtime
     /// before it changed anything.
-    fn start(&mut self, operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static) {
+    fn start(&mut self, operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static) {
         self.state = State::Busy(spawn_blocking(self.prepare(operation)));
     }
 
     /// As [`start`](Self::start), for what is reported as done at once: a shutdown runs it still.
     fn start_mandatory(
         &mut self,
-        operation: impl FnOnce(&mut Idle<F>) -> Outcome + Send + 'static,
+        operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static,
     ) -> io::Result<()> {
         let job = self.prepare(operation);
         self.state = State::Busy(spawn_mandatory_blocking(job)?);
@@ -286,14 +293,14 @@ impl<F: Calls + Send + 'static> Blocking<F> {
                 Some(Outcome::Read(Ok(0))) => return Poll::Ready(Ok(())),
                 _ => {}
             }
-            let buffer = &mut self.idle().buffer;
+            let buffer = self.buffer();
             if to.remaining() == 0 || !buffer.bytes().is_empty() {
                 buffer.deliver(to);
                 return Poll::Ready(Ok(()));
             }
             let length = to.remaining().min(self.most_buffered);
             context::require(F::READ);
-            self.start(move |idle| Outcome::Read(idle.buffer.fill(&mut idle.file, length)));
+            self.start(move |work| Outcome::Read(work.buffer.fill(&mut work.file, length)));
         }
     }
 
@@ -328,12 +335,12 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         context::require(F::WRITE);
         let give_back = self.forget_unread();
         let most = self.most_buffered;
-        let length = self.idle().buffer.copy(from, most);
-        self.start_mandatory(move |idle| {
-            let mut result = give_back(&mut idle.file);
-            result = result.and_then(|()| idle.file.write_all(idle.buffer.bytes()));
-            idle.buffer.clear();
-            Outcome::Written(result.and_then(|()| idle.file.flush()))
+        let length = self.buffer().copy(from, most);
+        self.start_mandatory(move |work| {
+            let mut result = give_back(&mut work.file);
+            result = result.and_then(|()| work.file.write_all(work.buffer.bytes()));
+            work.buffer.clear();
+            Outcome::Written(result.and_then(|()| work.file.flush()))
         })?;
         Poll::Ready(Ok(length))
     }
@@ -345,15 +352,15 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         change: impl FnOnce(&mut F) -> io::Result<()> + Send + 'static,
     ) {
         let give_back = self.forget_unread();
-        self.start(move |idle| {
-            let result = give_back(&mut idle.file);
-            Outcome::Changed(result.and_then(|()| change(&mut idle.file)))
+        self.start(move |work| {
+            let result = give_back(&mut work.file);
+            Outcome::Changed(result.and_then(|()| change(&mut work.file)))
         });
     }
 
     /// Forgets what was read ahead. The result moves the file's position back over that.
     fn forget_unread(&mut self) -> impl FnOnce(&mut F) -> io::Result<()> + Send + use<F> {
-        let (rewind, buffer) = (self.rewind, &mut self.idle().buffer);
+        let (rewind, buffer) = (self.rewind, self.buffer());
         let unread = buffer.bytes().len();
         buffer.clear();
         move |file| if unread > 0 { rewind(file, unread) } else { Ok(()) }
@@ -380,14 +387,14 @@ impl<F: Calls + Send + 'static> Blocking<F> {
             return Err(io::Error::other(message));
         }
         context::require(F::SEEK);
-        let buffer = &mut self.idle().buffer;
+        let buffer = self.buffer();
         let unread = buffer.bytes().len() as i64;
         buffer.clear();
         let to = match to {
             SeekFrom::Current(by) => SeekFrom::Current(by.saturating_sub(unread)),
             to => to,
         };
-        self.start(move |idle| Outcome::Sought(idle.file.seek(to)));
+        self.start(move |work| Outcome::Sought(work.file.seek(to)));
         Ok(())
     }
 
@@ -405,7 +412,7 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         F: Seek,
     {
         ready!(self.poll_settled(cx))?;
-        if !self.idle().buffer.bytes().is_empty() {
+        if !self.buffer().bytes().is_empty() {
             self.start_seek(SeekFrom::Current(0))?;
             ready!(self.poll_position(cx))?;
         }

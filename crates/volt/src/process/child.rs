@@ -145,7 +145,7 @@ impl Child {
     /// Cancel safe. Returns the status again when called again. Pipes that the caller does not read
     /// can fill up and stop the child: see [`wait_with_output`](Self::wait_with_output).
     ///
-    /// In any runtime, also when the one that started it is gone.
+    /// In any runtime and executor, while the one that started it is being driven; in any runtime when that is gone.
     ///
     /// # Errors
     /// If the status cannot be had, or the runtime shuts down.

@@ -1,7 +1,7 @@
 //! Waiting for the end of a process, and collecting the status of those that nobody waits for.
 //!
 //! On Linux a pidfd becomes readable when its process ends. Elsewhere, and on kernels before 5.3,
-//! every SIGCHLD is a reason to look. If the runtime that watches a child shuts down, whoever waits for it in
+//! every SIGCHLD is a reason to look, and without a descriptor for either, time is. If the runtime that watches a child shuts down, whoever waits for it in
 //! another one watches it there.
 
 use std::future::poll_fn;
@@ -9,48 +9,63 @@ use std::io;
 use std::process::{Child as StdChild, ExitStatus};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, ready};
+use std::thread;
 use std::time::Duration;
 
 use volt_sync::internal::primitive::StaticMutex;
 
 use crate::runtime::Handle;
 use crate::signal::unix::{Signal, SignalKind, signal};
-use crate::task::yield_now;
-use crate::time::sleep;
 
 /// Children that were dropped while they ran.
 static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
 
-/// How long a child that has ended is left to the process that traces it before the next look. A pidfd says
-/// no second time that a process has ended, and the tracer may take what time it likes.
-const WHILE_TRACED: Duration = Duration::from_millis(10);
+/// How long a child without a sign is left alone before the next look, as is one that has ended, to the process that
+/// traces it: a pidfd says no second time that a process has ended, and the tracer may take what time it likes. The
+/// machine's time, whatever the runtime's clock says. (Hence a thread sleeps for it. Such children are few.)
+const REST: Duration = Duration::from_millis(10);
 
 /// What a look at a child has found.
 enum Look {
     Ended(ExitStatus),
-    /// It has ended, but another process traces it, and has not taken its status yet.
-    OfAnother,
+    /// There is no sign of what it does: it has ended, but another process traces it, and has not taken its status
+    /// yet; or there was no descriptor for one.
+    NoSign,
     /// The runtime that watched it has shut down.
     Unwatched,
 }
 
+/// The watch for the end of a process.
+#[derive(Debug)]
+pub(super) struct Exit {
+    /// Of the runtime that watches.
+    handle: Handle,
+    sign: Sign,
+}
+
 /// What tells that a process has ended.
 #[derive(Debug)]
-pub(super) enum Exit {
+enum Sign {
     #[cfg(target_os = "linux")]
     Pidfd(crate::io::unix::AsyncFd<std::os::fd::OwnedFd>),
     Sigchld(Signal),
+    None,
 }
 
 impl Exit {
     /// Starts to watch `child`.
     pub(super) fn watch(child: &StdChild) -> io::Result<Self> {
-        #[cfg(target_os = "linux")]
-        if let Some(pidfd) = open_pidfd(child)? {
-            return Ok(Self::Pidfd(pidfd));
-        }
-        let _ = child;
-        signal(SignalKind::child()).map(Self::Sigchld)
+        let sign = match Sign::of(child) {
+            Ok(Some(sign)) => Ok(sign),
+            Ok(None) => signal(SignalKind::child()).map(Sign::Sigchld),
+            Err(error) => Err(error),
+        };
+        let sign = sign.or_else(|error| match error.raw_os_error() {
+            // It runs by now.
+            Some(libc::EMFILE | libc::ENFILE) => Ok(Sign::None),
+            _ => Err(error),
+        })?;
+        Ok(Self { handle: Handle::current(), sign })
     }
 
     /// Waits until `child` has ended, and collects its status. Cancel safe.
@@ -58,9 +73,10 @@ impl Exit {
         loop {
             match poll_fn(|cx| self.poll_look(child, cx)).await? {
                 Look::Ended(status) => return Ok(status),
-                Look::OfAnother if Handle::try_current().is_ok() => sleep(WHILE_TRACED).await,
-                // Another executor has no timers that we know.
-                Look::OfAnother => yield_now().await,
+                Look::NoSign => {
+                    // An error means that its runtime shuts down, and the next look finds that.
+                    let _ = self.handle.spawn_blocking(|| thread::sleep(REST)).await;
+                }
                 Look::Unwatched => self.watch_here(child)?,
             }
         }
@@ -74,11 +90,12 @@ impl Exit {
             if let Some(status) = child.try_wait()? {
                 return Poll::Ready(Ok(Look::Ended(status)));
             }
-            match (ready!(arrived), &self) {
+            match (ready!(arrived), &self.sign) {
                 (Err(_), _) => return Poll::Ready(Ok(Look::Unwatched)),
-                (Ok(()), Self::Sigchld(_)) => {}
+                (Ok(()), Sign::Sigchld(_)) => {}
                 #[cfg(target_os = "linux")]
-                (Ok(()), Self::Pidfd(_)) => return Poll::Ready(Ok(Look::OfAnother)),
+                (Ok(()), Sign::Pidfd(_)) => return Poll::Ready(Ok(Look::NoSign)),
+                (Ok(()), Sign::None) => return Poll::Ready(Ok(Look::NoSign)),
             }
         }
     }
@@ -96,36 +113,42 @@ impl Exit {
     }
 
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self {
+        match &mut self.sign {
             #[cfg(target_os = "linux")]
-            Self::Pidfd(pidfd) => {
+            Sign::Pidfd(pidfd) => {
                 // A pidfd stays readable, and is never read.
                 ready!(pidfd.poll_read_ready(cx))?.retain_ready();
                 Poll::Ready(Ok(()))
             }
-            Self::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
+            Sign::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
                 Some(()) => Poll::Ready(Ok(())),
                 None => Poll::Ready(Err(io::Error::other("the runtime has shut down"))),
             },
+            Sign::None => Poll::Ready(Ok(())),
         }
     }
 }
 
-/// `None` if the kernel has no pidfds.
-#[cfg(target_os = "linux")]
-fn open_pidfd(
-    child: &StdChild,
-) -> io::Result<Option<crate::io::unix::AsyncFd<std::os::fd::OwnedFd>>> {
-    use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+impl Sign {
+    /// One that is of `child` alone, if there is such a thing: a pidfd.
+    #[cfg(target_os = "linux")]
+    fn of(child: &StdChild) -> io::Result<Option<Self>> {
+        use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-    // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
-    // for, so the number is its own.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-    let Ok(fd @ 0..) = RawFd::try_from(fd) else { return Ok(None) };
-    // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
-    let interest = crate::io::Interest::READABLE;
-    crate::io::unix::AsyncFd::with_interest(pidfd, interest).map(Some)
+        // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
+        // for, so the number is its own.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+        let Ok(fd @ 0..) = RawFd::try_from(fd) else { return Ok(None) };
+        // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let interest = crate::io::Interest::READABLE;
+        crate::io::unix::AsyncFd::with_interest(pidfd, interest).map(Self::Pidfd).map(Some)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn of(_: &StdChild) -> io::Result<Option<Self>> {
+        Ok(None)
+    }
 }
 
 /// Takes a child that nobody waits for any more.
@@ -158,7 +181,10 @@ mod tests {
                 assert_eq!(waited, 0);
                 let mut exit = match fallback {
                     false => Exit::watch(&child).unwrap(),
-                    true => Exit::Sigchld(signal(SignalKind::child()).unwrap()),
+                    true => {
+                        let sign = Sign::Sigchld(signal(SignalKind::child()).unwrap());
+                        Exit { handle: Handle::current(), sign }
+                    }
                 };
                 let limit = Duration::from_secs(60);
                 let status = crate::time::timeout(limit, exit.status(&mut child))

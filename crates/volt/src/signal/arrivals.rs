@@ -8,10 +8,11 @@
 //! *bell*, a socket pair whose other end each runtime with a listener watches (`hub.rs`). Whoever reads it tells all.
 //!
 //! A listener hears of what it is told since it began: so each signal is told once, also if listeners come and go, and
-//! what came before a listener, but was not told yet, counts for it. If nobody listens, but somebody has given up waiting (a
-//! future of `ctrl_c` in a loop around `select!`), the next listener is told.
+//! what came before a listener, but was not told yet, counts for it. If the last one has given up (a future of `ctrl_c` in a
+//! loop around `select!`), what it has been told and not seen, or what comes after it, is kept for the next one.
 //!
-//! Ordering: the handler counts before it writes, and whoever reads looks at the count after that.
+//! Ordering: the handler counts before it writes, and whoever reads looks at the count after that. If the write finds
+//! the socket full, the kernel has looked under the lock of the socket, under which the reader empties it later.
 #![allow(unsafe_code, reason = "installing a signal handler")]
 
 use std::collections::BTreeMap;
@@ -53,13 +54,13 @@ pub(super) struct Arrivals {
 struct Listeners {
     /// Of so many signals they have been told.
     told: usize,
-    alive: usize,
-    /// The last one was dropped while somebody waited for nothing else than its first signal.
+    /// The last one that was alive has given up.
     gave_up: bool,
-    /// The last signals were told to nobody, after such a one.
+    /// There is a signal that nobody has seen, for the next listener.
     kept: bool,
     next: u64,
-    waiting: BTreeMap<u64, Waker>,
+    /// Who waits, of those that are alive. (They have their place from the start, so that waiting allocates nothing.)
+    waiting: BTreeMap<u64, Option<Waker>>,
 }
 
 /// One listener.
@@ -68,6 +69,8 @@ pub(super) struct Listener {
     of: Arc<Arrivals>,
     id: u64,
     seen: usize,
+    /// What it has not seen is for the next one.
+    leaves: bool,
 }
 
 /// A descriptor that becomes readable with each signal that has a listener.
@@ -75,15 +78,20 @@ pub(super) fn bell() -> io::Result<UnixStream> {
     locked(&PROCESS, |process| process.bell()?.heard.try_clone())
 }
 
-/// Wakes those whose signal has come; or all who wait, who then find out why.
+/// Wakes those whose signal has come; or all who wait, who then find out why. A waker that panics keeps nobody else from
+/// being woken.
 pub(super) fn tell(all: bool) {
+    let mut panics = FirstPanic::new();
     let mut index = 0;
     loop {
         let next = locked(&PROCESS, |process| process.kinds.get(index).cloned());
-        let Some(arrivals) = next else { return };
-        arrivals.tell(all);
+        let Some(arrivals) = next else { break };
+        for waker in arrivals.told(all) {
+            panics.catch(|| waker.wake());
+        }
         index += 1;
     }
+    panics.discard();
 }
 
 /// Calls `f` under the lock. Wakers are cloned, woken and dropped outside, since that is others' code.
@@ -119,14 +127,8 @@ impl Process {
 
 impl Arrivals {
     fn new(number: c_int, bell: Arc<Bell>) -> Self {
-        let listeners = Listeners {
-            told: 0,
-            alive: 0,
-            gave_up: false,
-            kept: false,
-            next: 0,
-            waiting: BTreeMap::new(),
-        };
+        let listeners =
+            Listeners { told: 0, gave_up: false, kept: false, next: 0, waiting: BTreeMap::new() };
         Self { number, bell, count: AtomicUsize::new(0), listeners: StaticMutex::new(listeners) }
     }
 
@@ -144,45 +146,46 @@ impl Arrivals {
         unsafe { signal_hook_registry::register(number, handler) }.map(drop)
     }
 
-    fn tell(&self, all: bool) {
-        let waiting = locked(&self.listeners, |listeners| {
+    /// Tells the listeners, and returns whom to wake.
+    fn told(&self, all: bool) -> Vec<Waker> {
+        locked(&self.listeners, |listeners| {
             // ORD acquire: what the handler has counted before it rang.
             let count = self.count.load(Acquire);
             if count != listeners.told {
                 listeners.told = count;
-                listeners.kept = listeners.alive == 0 && listeners.gave_up;
+                listeners.kept |= listeners.waiting.is_empty() && listeners.gave_up;
             } else if !all {
-                return BTreeMap::new();
+                return Vec::new();
             }
-            std::mem::take(&mut listeners.waiting)
-        });
-        let mut panic = FirstPanic::new();
-        for waker in waiting.into_values() {
-            panic.catch(|| waker.wake());
-        }
-        panic.resume();
+            listeners.waiting.values_mut().filter_map(Option::take).collect()
+        })
     }
 }
 
 impl Listener {
-    /// Listens for the signal `number` from now on.
-    ///
     /// # Errors
-    /// If it is none that can be listened for, or if there are no descriptors left for the bell.
-    pub(super) fn new(number: c_int) -> io::Result<Self> {
+    /// If the signal `number` is none that can be listened for.
+    pub(super) fn check(number: c_int) -> io::Result<()> {
         if number <= 0 || FORBIDDEN.contains(&number) {
             let message = format!("signal {number} cannot be listened for");
             return Err(io::Error::new(ErrorKind::InvalidInput, message));
         }
+        Ok(())
+    }
+
+    /// Listens for the signal `number` from now on.
+    ///
+    /// # Errors
+    /// If the system does not allow it, or if there are no descriptors left for the bell.
+    pub(super) fn new(number: c_int) -> io::Result<Self> {
         let of = locked(&PROCESS, |process| process.arrivals(number).cloned())?;
-        let (id, seen) = locked(&of.listeners, |listeners| {
-            listeners.alive += 1;
-            listeners.gave_up = false;
+        let (id, seen, leaves) = locked(&of.listeners, |listeners| {
             listeners.next += 1;
-            let kept = usize::from(std::mem::take(&mut listeners.kept));
-            (listeners.next, listeners.told.wrapping_sub(kept))
+            listeners.waiting.insert(listeners.next, None);
+            let kept = std::mem::take(&mut listeners.kept);
+            (listeners.next, listeners.told.wrapping_sub(usize::from(kept)), kept)
         });
-        Ok(Self { of, id, seen })
+        Ok(Self { of, id, seen, leaves })
     }
 
     /// Ready when a signal has come since the last time. An error if none is heard any more, as `ended` says.
@@ -192,31 +195,35 @@ impl Listener {
         ended: impl FnOnce() -> bool,
     ) -> Poll<io::Result<()>> {
         let mut waker = Some(cx.waker().clone());
-        let (_old, result) = locked(&self.of.listeners, |listeners| {
+        locked(&self.of.listeners, |listeners| {
             if listeners.told != self.seen {
-                self.seen = listeners.told;
-                (listeners.waiting.remove(&self.id), Poll::Ready(Ok(())))
+                (self.seen, self.leaves) = (listeners.told, false);
+                Poll::Ready(Ok(()))
             } else if ended() {
-                (None, Poll::Ready(Err(io::Error::other("the runtime has shut down"))))
+                Poll::Ready(Err(io::Error::other("the runtime has shut down")))
             } else {
-                let waker = waker.take().expect("taken once");
-                (listeners.waiting.insert(self.id, waker), Poll::Pending)
+                let place = listeners.waiting.get_mut(&self.id).expect("it is alive");
+                std::mem::swap(place, &mut waker);
+                Poll::Pending
             }
-        });
-        result
+        })
     }
 
-    /// It is dropped while somebody waits for it. What comes before there is another one is kept for that.
-    pub(super) fn give_up(&self) {
-        locked(&self.of.listeners, |listeners| listeners.gave_up = true);
+    /// It is dropped while somebody waits for its first signal.
+    pub(super) fn give_up(&mut self) {
+        self.leaves = true;
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         let _waker = locked(&self.of.listeners, |listeners| {
-            listeners.alive -= 1;
-            listeners.waiting.remove(&self.id)
+            let waker = listeners.waiting.remove(&self.id);
+            if listeners.waiting.is_empty() {
+                listeners.gave_up = self.leaves;
+                listeners.kept |= self.leaves && listeners.told != self.seen;
+            }
+            waker
         });
     }
 }

@@ -22,10 +22,13 @@ use std::future::poll_fn;
 use std::io;
 use std::os::raw::c_int;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+
+use volt_sync::coop;
 
 use super::arrivals::Listener;
 use super::hub::Hub;
+use crate::runtime::outside;
 
 /// Which signal.
 ///
@@ -259,6 +262,8 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 /// The same for the function `caller`, which the panic names.
 #[track_caller]
 pub(crate) fn listen(caller: &'static str, kind: SignalKind) -> io::Result<Signal> {
+    Listener::check(kind.0)?;
+    // First, so that what came while nobody watched is told before.
     let hub = Hub::current(caller)?;
     Ok(Signal { listener: Listener::new(kind.0)?, hub })
 }
@@ -303,7 +308,13 @@ impl Signal {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.listener.poll(cx, || self.hub.has_ended())
+        ready!(coop::poll_proceed(cx));
+        let polled = self.listener.poll(cx, || self.hub.has_ended());
+        match polled {
+            Poll::Pending => outside::waits(),
+            Poll::Ready(_) => coop::made_progress(),
+        }
+        polled
     }
 }
 

@@ -24,6 +24,7 @@ use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize};
 
 use super::scale::{machine_ns, nanos};
 use super::scope;
+use crate::runtime::Handle;
 
 /// The last time at which a clock can stand: one bit of its word says that it does.
 pub(super) const LAST: u64 = u64::MAX >> 1;
@@ -269,26 +270,43 @@ pub fn resume() {
 /// # }
 /// ```
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
-    Advance(Some(duration))
+    Advance::Moves(duration)
 }
 
-/// A future of its own, as the poll of an `async fn` cannot name the caller's line. Without a duration once
-/// the clock has moved.
-struct Advance(Option<Duration>);
+/// A future of its own, as the poll of an `async fn` cannot name the caller's line.
+enum Advance {
+    Moves(Duration),
+    /// Lets others go first until so many polls were made, or nothing is queued.
+    Yields(u64),
+}
 
 impl Future for Advance {
     type Output = ();
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(duration) = self.0.take() else {
-            return Poll::Ready(());
+        *self = match *self {
+            Self::Moves(duration) => {
+                advance_now(duration);
+                let (queued, polls) = queue();
+                Self::Yields(polls + queued)
+            }
+            // One of the polls since then was this task's.
+            Self::Yields(until) => match queue() {
+                (queued, polls) if queued > 0 && polls < until => Self::Yields(until + 1),
+                _ => return Poll::Ready(()),
+            },
         };
-        advance_now(duration);
-        // Behind the tasks that were woken, as all that are runnable.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
+
+/// How many tasks are queued in the current runtime, and how many polls it has made.
+fn queue() -> (u64, u64) {
+    let metrics = Handle::current().metrics();
+    let queued = metrics.global_queue_depth() + metrics.worker_local_queue_depth(0);
+    (queued as u64, metrics.polls_count())
 }
 
 /// Moves the clock, and fires the timers that are due then.

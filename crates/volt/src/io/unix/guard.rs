@@ -199,7 +199,10 @@ macro_rules! guard {
                 let $guard = self;
                 let result = io($fd);
                 if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                    $guard.clear_ready();
+                    // Also the closed states, which this has disproved: an error looks like one of them.
+                    if let Some((event, ready)) = $guard.found.take() {
+                        $guard.fd.registration.clear(event, ready);
+                    }
                     return Err(TryIoError(()));
                 }
                 Ok(result)

@@ -144,13 +144,18 @@ impl UnixListener {
         Poll::Ready(Ok((UnixStream::open("UnixListener::poll_accept", io)?, from)))
     }
 
-    /// Not by `mio`, which drops a connection from a path of 108 bytes, of which the standard library makes no address:
-    /// so any client could end a server that takes an error for the end.
+    /// Not by `mio`, which drops a connection from a path of 108 bytes, of which the standard library lets nobody make an
+    /// address: so any client could end a server that takes an error for the end.
     fn try_accept(&self) -> io::Result<(mio::net::UnixStream, SocketAddr)> {
         let (socket, from) = SockRef::from(&*self.io).accept()?;
         socket.set_nonblocking(true)?;
         let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(socket));
-        Ok((mio::net::UnixStream::from_std(stream), address(&from)?))
+        let mut address = address(&from)?;
+        if address.is_unnamed() && from.as_pathname().is_some() {
+            // The library makes such an address of its own system call, if the peer is still there.
+            address = stream.peer_addr().map_or(address, SocketAddr::from);
+        }
+        Ok((mio::net::UnixStream::from_std(stream), address))
     }
 
     /// Takes over a listener of the standard library, which must be non-blocking.

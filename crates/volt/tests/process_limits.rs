@@ -1,0 +1,44 @@
+//! Children when the process has no descriptor left. In a test binary of its own, since the limit is the process's.
+#![cfg(target_os = "linux")]
+
+#[path = "support/net.rs"]
+mod support;
+
+use std::fs::File;
+
+use support::{bounded, runtimes};
+use volt::process::Command;
+
+#[test]
+fn a_child_is_started_and_waited_for_without_a_descriptor() {
+    let runtimes = runtimes();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes the limits to a variable of ours.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
+    limit.rlim_cur = 64;
+    // SAFETY: reads the limits from a variable of ours.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+    let mut all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    for runtime in runtimes {
+        runtime.block_on(async {
+            let mut child = Command::new("sleep").arg("0.05").spawn().unwrap();
+            // A task, as a poll of its own would find the end without any sign of it.
+            let waiting = volt::spawn(async move { child.wait().await });
+            assert!(bounded(waiting).await.unwrap().unwrap().success());
+            // One that is dropped leaves no zombie.
+            let id = Command::new("true").spawn().unwrap().id().unwrap();
+            let zombie = || std::path::Path::new(&format!("/proc/{id}")).exists();
+            bounded(async {
+                while zombie() {
+                    volt::time::sleep(std::time::Duration::from_millis(5)).await;
+                }
+            })
+            .await;
+        });
+    }
+    // With what is needed for a sign, there is one.
+    all.truncate(all.len() - 8);
+    volt::run(async {
+        assert!(Command::new("true").status().await.unwrap().success());
+    });
+}
