@@ -153,7 +153,7 @@ fn no_descriptors() {
             assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
             assert!(TcpStream::connect(address).await.is_err());
             assert!(Builder::new_multi_thread().enable_all().build().is_err());
-            assert!(Command::new("true").spawn().is_err());
+            assert!(Command::new("true").stdout(Stdio::piped()).spawn().is_err());
             let task = volt::spawn(async { sleep(Duration::from_millis(1)).await });
             task.await.unwrap();
             limit(libc::RLIMIT_NOFILE, 1000);
