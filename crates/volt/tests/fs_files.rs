@@ -317,6 +317,43 @@ fn a_file_is_usable_when_an_operation_was_lost_with_its_runtime() {
     });
 }
 
+/// What was read ahead is still to be given back when the operation that was to do that is lost.
+#[test]
+fn a_lost_operation_moves_no_position() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    let runtime = || volt::runtime::Builder::new_current_thread().build().unwrap();
+    let here = runtime();
+    for write in [true, false] {
+        std::fs::write(&path, "0123456789").unwrap();
+        let mut file = here.block_on(async {
+            let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+            begin_and_cancel_a_read(&mut file).await;
+            assert_eq!(file.read_u8().await.unwrap(), b'0');
+            file
+        });
+        let gone = runtime();
+        let handle = gone.handle().clone();
+        drop(gone);
+        let guard = handle.enter();
+        let mut cx = Context::from_waker(Waker::noop());
+        if write {
+            assert!(pin!(file.write(b"X")).poll(&mut cx).is_ready());
+        } else {
+            let polled = pin!(file.set_len(10)).poll(&mut cx);
+            assert!(!matches!(polled, Poll::Ready(Ok(()))));
+        }
+        drop(guard);
+        here.block_on(async {
+            // An operation that was under way is reported once.
+            let _ = file.flush().await;
+            file.write_all(b"Y").await.unwrap();
+            file.flush().await.unwrap();
+        });
+        assert_eq!(std::fs::read(&path).unwrap(), b"0Y23456789");
+    }
+}
+
 #[test]
 fn directories_are_made_listed_and_removed() {
     on_each(|folder| async move {

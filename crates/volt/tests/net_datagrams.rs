@@ -350,5 +350,14 @@ fn a_try_that_would_block_disproves_the_end_of_writing() {
         }
         assert!(guard.try_io(|_| Err::<(), _>(ErrorKind::WouldBlock.into())).is_err());
         assert!(stays_pending(socket.writable()).await);
+        // The end of reading stays: nothing was said of that.
+        let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+        a.set_nonblocking(true).unwrap();
+        b.shutdown(std::net::Shutdown::Write).unwrap();
+        let a = AsyncFd::new(a).unwrap();
+        drop(bounded(a.readable()).await.unwrap());
+        let mut guard = bounded(a.ready(Interest::READABLE | Interest::WRITABLE)).await.unwrap();
+        assert!(guard.try_io(|_| Err::<(), _>(ErrorKind::WouldBlock.into())).is_err());
+        assert!(bounded(a.readable()).await.unwrap().ready().is_read_closed());
     });
 }

@@ -12,6 +12,8 @@ use volt::process::Command;
 #[test]
 fn a_child_is_started_and_waited_for_without_a_descriptor() {
     let runtimes = runtimes();
+    let new = || volt::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (gone, runtime) = (new(), new());
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes the limits to a variable of ours.
     assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
@@ -19,8 +21,8 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
     // SAFETY: reads the limits from a variable of ours.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
     let mut all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
-    for runtime in runtimes {
-        runtime.block_on(async {
+    for each in runtimes {
+        each.block_on(async {
             let mut child = Command::new("sleep").arg("0.05").spawn().unwrap();
             // A task, as a poll of its own would find the end without any sign of it.
             let waiting = volt::spawn(async move { child.wait().await });
@@ -36,6 +38,13 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
             .await;
         });
     }
+    all.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+    // Its runtime goes, and another one's task waits.
+    let (own, other) = (gone, runtime);
+    let mut child = own.block_on(async { Command::new("sleep").arg("0.1").spawn().unwrap() });
+    drop(own);
+    let waiting = other.spawn(async move { child.wait().await });
+    assert!(other.block_on(bounded(waiting)).unwrap().unwrap().success());
     // With what is needed for a sign, there is one.
     all.truncate(all.len() - 8);
     volt::run(async {

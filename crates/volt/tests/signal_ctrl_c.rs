@@ -109,6 +109,32 @@ fn one_that_was_told_and_did_not_see_it_leaves_it_to_the_next() {
     });
 }
 
+/// Both are told, and give up before they look.
+#[test]
+fn two_loops_lose_no_signal() {
+    let _alone = alone();
+    each(|| async {
+        let (mut one, mut two) = (Box::pin(ctrl_c()), Box::pin(ctrl_c()));
+        assert!(is_pending(one.as_mut()).await && is_pending(two.as_mut()).await);
+        press();
+        told().await;
+        drop(one);
+        let mut one = Box::pin(ctrl_c());
+        let first = !is_pending(one.as_mut()).await;
+        drop(two);
+        let mut two = Box::pin(ctrl_c());
+        assert!(first || !is_pending(two.as_mut()).await);
+        // Nor does one who never looks take it from them.
+        let _idle = signal(SignalKind::interrupt()).unwrap();
+        let mut one = Box::pin(ctrl_c());
+        assert!(is_pending(one.as_mut()).await);
+        press();
+        told().await;
+        drop(one);
+        bounded(ctrl_c()).await.unwrap();
+    });
+}
+
 /// "Press again to end at once": that was a key for those who have completed.
 #[test]
 fn a_signal_after_one_that_was_seen_is_not_kept_for_those_who_gave_up_before() {

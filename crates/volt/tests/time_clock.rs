@@ -122,6 +122,26 @@ fn advance_lets_many_tasks_run() {
     }
 }
 
+#[test]
+fn advance_lets_the_tasks_of_a_local_set_run() {
+    async fn run() {
+        let done = std::rc::Rc::new(std::cell::Cell::new(0));
+        for _ in 0..200 {
+            let done = done.clone();
+            spawn_local(async move {
+                sleep(MS).await;
+                done.set(done.get() + 1);
+            });
+        }
+        advance(Duration::ZERO).await;
+        advance(MS).await;
+        assert_eq!(done.get(), 200);
+    }
+    let local = LocalSet::new();
+    paused(local.run_until(run()));
+    paused(local.run_until(async { spawn_local(run()).await.unwrap() }));
+}
+
 /// It waits for what is queued, not for all that goes on.
 #[test]
 fn advance_ends_beside_tasks_that_never_rest() {
@@ -136,6 +156,17 @@ fn advance_ends_beside_tasks_that_never_rest() {
         for _ in 0..100 {
             advance(MS).await;
         }
+        let local = LocalSet::new();
+        let task = local.run_until(async { spawn_local(async { advance(MS).await }).await });
+        task.await.unwrap();
+    });
+    paused(async {
+        volt::spawn(async {
+            loop {
+                yield_now().await;
+            }
+        });
+        advance(MS).await;
     });
 }
 

@@ -206,6 +206,7 @@ impl File {
     /// # Ok(()) })
     /// # }
     /// ```
+    #[allow(clippy::result_large_err, reason = "it is the file, and rare")]
     pub fn try_into_std(self) -> Result<StdFile, Self> {
         let Self { file, mut operations, max_buf_size } = self;
         // Two references are its own.

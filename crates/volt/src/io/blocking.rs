@@ -65,6 +65,8 @@ pub(crate) struct Blocking<F> {
     write_error: Option<io::Error>,
     /// Where the last seek went.
     position: u64,
+    /// So many bytes were read ahead and forgotten, and the file's position has not been moved back over them yet.
+    owed: usize,
     most_buffered: usize,
     /// Moves the file's position back over bytes that were read and not delivered.
     rewind: Rewind<F>,
@@ -175,6 +177,7 @@ impl<F> Blocking<F> {
             state: State::Idle(Buffer::default()),
             write_error: None,
             position: 0,
+            owed: 0,
             most_buffered: MOST_BUFFERED,
             rewind,
         }
@@ -205,6 +208,7 @@ impl<F> Blocking<F> {
                     return Poll::Ready(Err(lost()));
                 };
                 self.state = State::Idle(done.buffer);
+                self.owed = 0;
                 Poll::Ready(Ok(Some(done.outcome)))
             }
         }
@@ -250,28 +254,34 @@ impl<F> Blocking<F> {
 }
 
 impl<F: Calls + Send + 'static> Blocking<F> {
-    /// The buffer and the file, together with `operation`, for the pool.
+    /// The buffer and the file, together with `operation`, for the pool. The operation is told whether the position could be
+    /// moved back over what was forgotten. (If it is lost, the next one does that.)
     fn prepare(
         &mut self,
-        operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static,
+        operation: impl FnOnce(&mut Work<F>, io::Result<()>) -> Outcome + Send + 'static,
     ) -> impl FnOnce() -> Done + Send + 'static {
         let mut work = Work { file: self.file.another(), buffer: std::mem::take(self.buffer()) };
+        let (rewind, owed) = (self.rewind, self.owed);
         move || {
-            let outcome = operation(&mut work);
+            let rewound = if owed > 0 { rewind(&mut work.file, owed) } else { Ok(()) };
+            let outcome = operation(&mut work, rewound);
             Done { buffer: work.buffer, outcome }
         }
     }
 
     /// Sends the buffer to the pool with `operation`. The caller has seen to it that there is a runtime
     /// before it changed anything.
-    fn start(&mut self, operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static) {
+    fn start(
+        &mut self,
+        operation: impl FnOnce(&mut Work<F>, io::Result<()>) -> Outcome + Send + 'static,
+    ) {
         self.state = State::Busy(spawn_blocking(self.prepare(operation)));
     }
 
     /// As [`start`](Self::start), for what is reported as done at once: a shutdown runs it still.
     fn start_mandatory(
         &mut self,
-        operation: impl FnOnce(&mut Work<F>) -> Outcome + Send + 'static,
+        operation: impl FnOnce(&mut Work<F>, io::Result<()>) -> Outcome + Send + 'static,
     ) -> io::Result<()> {
         let job = self.prepare(operation);
         self.state = State::Busy(spawn_mandatory_blocking(job)?);
@@ -300,7 +310,9 @@ impl<F: Calls + Send + 'static> Blocking<F> {
             }
             let length = to.remaining().min(self.most_buffered);
             context::require(F::READ);
-            self.start(move |work| Outcome::Read(work.buffer.fill(&mut work.file, length)));
+            self.start(move |work, rewound| {
+                Outcome::Read(rewound.and_then(|()| work.buffer.fill(&mut work.file, length)))
+            });
         }
     }
 
@@ -333,12 +345,11 @@ impl<F: Calls + Send + 'static> Blocking<F> {
             return Poll::Ready(Err(error));
         }
         context::require(F::WRITE);
-        let give_back = self.forget_unread();
+        self.forget_unread();
         let most = self.most_buffered;
         let length = self.buffer().copy(from, most);
-        self.start_mandatory(move |work| {
-            let mut result = give_back(&mut work.file);
-            result = result.and_then(|()| work.file.write_all(work.buffer.bytes()));
+        self.start_mandatory(move |work, rewound| {
+            let result = rewound.and_then(|()| work.file.write_all(work.buffer.bytes()));
             work.buffer.clear();
             Outcome::Written(result.and_then(|()| work.file.flush()))
         })?;
@@ -351,19 +362,18 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         &mut self,
         change: impl FnOnce(&mut F) -> io::Result<()> + Send + 'static,
     ) {
-        let give_back = self.forget_unread();
-        self.start(move |work| {
-            let result = give_back(&mut work.file);
-            Outcome::Changed(result.and_then(|()| change(&mut work.file)))
+        self.forget_unread();
+        self.start(move |work, rewound| {
+            Outcome::Changed(rewound.and_then(|()| change(&mut work.file)))
         });
     }
 
-    /// Forgets what was read ahead. The result moves the file's position back over that.
-    fn forget_unread(&mut self) -> impl FnOnce(&mut F) -> io::Result<()> + Send + use<F> {
-        let (rewind, buffer) = (self.rewind, self.buffer());
+    /// Forgets what was read ahead. The next operation moves the file's position back over that.
+    fn forget_unread(&mut self) {
+        let buffer = self.buffer();
         let unread = buffer.bytes().len();
         buffer.clear();
-        move |file| if unread > 0 { rewind(file, unread) } else { Ok(()) }
+        self.owed += unread;
     }
 
     /// Waits for the change that was begun.
@@ -387,14 +397,12 @@ impl<F: Calls + Send + 'static> Blocking<F> {
             return Err(io::Error::other(message));
         }
         context::require(F::SEEK);
-        let buffer = self.buffer();
-        let unread = buffer.bytes().len() as i64;
-        buffer.clear();
-        let to = match to {
-            SeekFrom::Current(by) => SeekFrom::Current(by.saturating_sub(unread)),
-            to => to,
-        };
-        self.start(move |work| Outcome::Sought(work.file.seek(to)));
+        self.forget_unread();
+        self.start(move |work, rewound| {
+            // From the start or the end it does not matter where it is.
+            let sought = if matches!(to, SeekFrom::Current(_)) { rewound } else { Ok(()) };
+            Outcome::Sought(sought.and_then(|()| work.file.seek(to)))
+        });
         Ok(())
     }
 
@@ -412,7 +420,7 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         F: Seek,
     {
         ready!(self.poll_settled(cx))?;
-        if !self.buffer().bytes().is_empty() {
+        if self.owed > 0 || !self.buffer().bytes().is_empty() {
             self.start_seek(SeekFrom::Current(0))?;
             ready!(self.poll_position(cx))?;
         }

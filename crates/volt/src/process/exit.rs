@@ -8,10 +8,11 @@ use std::future::poll_fn;
 use std::io;
 use std::process::{Child as StdChild, ExitStatus};
 use std::sync::PoisonError;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::thread;
 use std::time::Duration;
 
+use volt_sync::internal::FirstPanic;
 use volt_sync::internal::primitive::StaticMutex;
 
 use crate::runtime::Handle;
@@ -22,8 +23,58 @@ static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
 
 /// How long a child without a sign is left alone before the next look, as is one that has ended, to the process that
 /// traces it: a pidfd says no second time that a process has ended, and the tracer may take what time it likes. The
-/// machine's time, whatever the runtime's clock says. (Hence a thread sleeps for it. Such children are few.)
+/// machine's time, whatever a runtime's clock says, and whether or not one is left.
 const REST: Duration = Duration::from_millis(10);
+
+/// Who waits for the next look at such a child. There is a thread for it while there is somebody; such children are few.
+static RESTING: StaticMutex<Resting> =
+    StaticMutex::new(Resting { wakers: Vec::new(), thread: false });
+
+struct Resting {
+    wakers: Vec<Waker>,
+    thread: bool,
+}
+
+/// Is woken after [`REST`], or at once if the system gives no thread.
+async fn rest() {
+    let mut rested = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut rested, true) {
+            return Poll::Ready(());
+        }
+        let waker = cx.waker().clone();
+        let mut resting = RESTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !resting.thread {
+            let thread = thread::Builder::new().name("volt-children".to_owned());
+            resting.thread = thread.spawn(wake_the_rested).is_ok();
+        }
+        if resting.thread {
+            resting.wakers.push(waker);
+        } else {
+            drop(resting);
+            waker.wake();
+        }
+        Poll::Pending
+    })
+    .await;
+}
+
+fn wake_the_rested() {
+    loop {
+        thread::sleep(REST);
+        let wakers = {
+            let mut resting = RESTING.lock().unwrap_or_else(PoisonError::into_inner);
+            resting.thread = !resting.wakers.is_empty();
+            if !resting.thread {
+                return;
+            }
+            std::mem::take(&mut resting.wakers)
+        };
+        let mut panics = FirstPanic::new();
+        wakers.into_iter().for_each(|waker| panics.catch(|| waker.wake()));
+        panics.discard();
+    }
+}
 
 /// What a look at a child has found.
 enum Look {
@@ -35,37 +86,48 @@ enum Look {
     Unwatched,
 }
 
-/// The watch for the end of a process.
-#[derive(Debug)]
-pub(super) struct Exit {
-    /// Of the runtime that watches.
-    handle: Handle,
-    sign: Sign,
-}
-
 /// What tells that a process has ended.
 #[derive(Debug)]
-enum Sign {
+pub(super) enum Exit {
     #[cfg(target_os = "linux")]
     Pidfd(crate::io::unix::AsyncFd<std::os::fd::OwnedFd>),
     Sigchld(Signal),
-    None,
+    NoSign,
 }
 
 impl Exit {
     /// Starts to watch `child`.
     pub(super) fn watch(child: &StdChild) -> io::Result<Self> {
-        let sign = match Sign::of(child) {
-            Ok(Some(sign)) => Ok(sign),
-            Ok(None) => signal(SignalKind::child()).map(Sign::Sigchld),
+        let sign = match Self::by_pidfd(child) {
+            Ok(Some(pidfd)) => Ok(pidfd),
+            Ok(None) => signal(SignalKind::child()).map(Self::Sigchld),
             Err(error) => Err(error),
         };
-        let sign = sign.or_else(|error| match error.raw_os_error() {
+        sign.or_else(|error| match error.raw_os_error() {
             // It runs by now.
-            Some(libc::EMFILE | libc::ENFILE) => Ok(Sign::None),
+            Some(libc::EMFILE | libc::ENFILE) => Ok(Self::NoSign),
             _ => Err(error),
-        })?;
-        Ok(Self { handle: Handle::current(), sign })
+        })
+    }
+
+    /// `None` if the kernel has no pidfds, or there is no descriptor left.
+    #[cfg(target_os = "linux")]
+    fn by_pidfd(child: &StdChild) -> io::Result<Option<Self>> {
+        use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+        // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
+        // for, so the number is its own.
+        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+        let Ok(fd @ 0..) = RawFd::try_from(fd) else { return Ok(None) };
+        // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let interest = crate::io::Interest::READABLE;
+        crate::io::unix::AsyncFd::with_interest(pidfd, interest).map(Self::Pidfd).map(Some)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn by_pidfd(_: &StdChild) -> io::Result<Option<Self>> {
+        Ok(None)
     }
 
     /// Waits until `child` has ended, and collects its status. Cancel safe.
@@ -73,10 +135,7 @@ impl Exit {
         loop {
             match poll_fn(|cx| self.poll_look(child, cx)).await? {
                 Look::Ended(status) => return Ok(status),
-                Look::NoSign => {
-                    // An error means that its runtime shuts down, and the next look finds that.
-                    let _ = self.handle.spawn_blocking(|| thread::sleep(REST)).await;
-                }
+                Look::NoSign => rest().await,
                 Look::Unwatched => self.watch_here(child)?,
             }
         }
@@ -90,12 +149,12 @@ impl Exit {
             if let Some(status) = child.try_wait()? {
                 return Poll::Ready(Ok(Look::Ended(status)));
             }
-            match (ready!(arrived), &self.sign) {
+            match (ready!(arrived), &self) {
                 (Err(_), _) => return Poll::Ready(Ok(Look::Unwatched)),
-                (Ok(()), Sign::Sigchld(_)) => {}
+                (Ok(()), Self::Sigchld(_)) => {}
                 #[cfg(target_os = "linux")]
-                (Ok(()), Sign::Pidfd(_)) => return Poll::Ready(Ok(Look::NoSign)),
-                (Ok(()), Sign::None) => return Poll::Ready(Ok(Look::NoSign)),
+                (Ok(()), Self::Pidfd(_)) => return Poll::Ready(Ok(Look::NoSign)),
+                (Ok(()), Self::NoSign) => return Poll::Ready(Ok(Look::NoSign)),
             }
         }
     }
@@ -113,41 +172,19 @@ impl Exit {
     }
 
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.sign {
+        match self {
             #[cfg(target_os = "linux")]
-            Sign::Pidfd(pidfd) => {
+            Self::Pidfd(pidfd) => {
                 // A pidfd stays readable, and is never read.
                 ready!(pidfd.poll_read_ready(cx))?.retain_ready();
                 Poll::Ready(Ok(()))
             }
-            Sign::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
+            Self::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
                 Some(()) => Poll::Ready(Ok(())),
                 None => Poll::Ready(Err(io::Error::other("the runtime has shut down"))),
             },
-            Sign::None => Poll::Ready(Ok(())),
+            Self::NoSign => Poll::Ready(Ok(())),
         }
-    }
-}
-
-impl Sign {
-    /// One that is of `child` alone, if there is such a thing: a pidfd.
-    #[cfg(target_os = "linux")]
-    fn of(child: &StdChild) -> io::Result<Option<Self>> {
-        use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-
-        // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
-        // for, so the number is its own.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-        let Ok(fd @ 0..) = RawFd::try_from(fd) else { return Ok(None) };
-        // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let interest = crate::io::Interest::READABLE;
-        crate::io::unix::AsyncFd::with_interest(pidfd, interest).map(Self::Pidfd).map(Some)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn of(_: &StdChild) -> io::Result<Option<Self>> {
-        Ok(None)
     }
 }
 
@@ -181,10 +218,7 @@ mod tests {
                 assert_eq!(waited, 0);
                 let mut exit = match fallback {
                     false => Exit::watch(&child).unwrap(),
-                    true => {
-                        let sign = Sign::Sigchld(signal(SignalKind::child()).unwrap());
-                        Exit { handle: Handle::current(), sign }
-                    }
+                    true => Exit::Sigchld(signal(SignalKind::child()).unwrap()),
                 };
                 let limit = Duration::from_secs(60);
                 let status = crate::time::timeout(limit, exit.status(&mut child))

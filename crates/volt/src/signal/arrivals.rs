@@ -8,8 +8,8 @@
 //! *bell*, a socket pair whose other end each runtime with a listener watches (`hub.rs`). Whoever reads it tells all.
 //!
 //! A listener hears of what it is told since it began: so each signal is told once, also if listeners come and go, and
-//! what came before a listener, but was not told yet, counts for it. If the last one has given up (a future of `ctrl_c` in a
-//! loop around `select!`), what it has been told and not seen, or what comes after it, is kept for the next one.
+//! what came before a listener, but was not told yet, counts for it. If one has given up (a future of `ctrl_c` in a
+//! loop around `select!`), and nobody has seen what it was told, or what comes while there is none, that is kept for the next.
 //!
 //! Ordering: the handler counts before it writes, and whoever reads looks at the count after that. If the write finds
 //! the socket full, the kernel has looked under the lock of the socket, under which the reader empties it later.
@@ -54,7 +54,9 @@ pub(super) struct Arrivals {
 struct Listeners {
     /// Of so many signals they have been told.
     told: usize,
-    /// The last one that was alive has given up.
+    /// Up to these, some listener has seen them.
+    heard: usize,
+    /// One has given up since the last time that one has seen a signal.
     gave_up: bool,
     /// There is a signal that nobody has seen, for the next listener.
     kept: bool,
@@ -127,8 +129,14 @@ impl Process {
 
 impl Arrivals {
     fn new(number: c_int, bell: Arc<Bell>) -> Self {
-        let listeners =
-            Listeners { told: 0, gave_up: false, kept: false, next: 0, waiting: BTreeMap::new() };
+        let listeners = Listeners {
+            told: 0,
+            heard: 0,
+            gave_up: false,
+            kept: false,
+            next: 0,
+            waiting: BTreeMap::new(),
+        };
         Self { number, bell, count: AtomicUsize::new(0), listeners: StaticMutex::new(listeners) }
     }
 
@@ -198,6 +206,8 @@ impl Listener {
         locked(&self.of.listeners, |listeners| {
             if listeners.told != self.seen {
                 (self.seen, self.leaves) = (listeners.told, false);
+                listeners.heard = listeners.told;
+                (listeners.gave_up, listeners.kept) = (false, false);
                 Poll::Ready(Ok(()))
             } else if ended() {
                 Poll::Ready(Err(io::Error::other("the runtime has shut down")))
@@ -219,9 +229,9 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let _waker = locked(&self.of.listeners, |listeners| {
             let waker = listeners.waiting.remove(&self.id);
-            if listeners.waiting.is_empty() {
-                listeners.gave_up = self.leaves;
-                listeners.kept |= self.leaves && listeners.told != self.seen;
+            if self.leaves {
+                listeners.gave_up = true;
+                listeners.kept |= ![self.seen, listeners.heard].contains(&listeners.told);
             }
             waker
         });

@@ -39,6 +39,9 @@ use crate::runtime::{Runtime, context, level};
 /// The most tasks that are polled before the driver lets others go first.
 const MAX_POLLS: usize = 61;
 
+/// The same, for those who yield to others than the set.
+pub(crate) const LOCAL_POLLS: u64 = MAX_POLLS as u64;
+
 /// The queue from outside goes first once in this many polls.
 const REMOTE_INTERVAL: usize = 31;
 
@@ -111,6 +114,18 @@ pub(crate) fn is_driven_below(scheduler: *const ()) -> bool {
         next = driven.outer;
     }
     false
+}
+
+/// How many tasks of the set that this thread drives are queued.
+pub(crate) fn queued_in_set() -> usize {
+    let top = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+    // SAFETY: the frames in the list are on this thread's stack and in use.
+    let Some(driven) = (unsafe { top.as_ref() }) else { return 0 };
+    // SAFETY: a set that is driven is alive.
+    let set = unsafe { &*driven.set };
+    // SAFETY: this thread drives the set (invariant 1), and the queue is not touched meanwhile.
+    let local = set.local.with(|local| unsafe { (*local).len() });
+    local + set.remote.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
 
 /// True if `waker` belongs to a task or a `block_on` of this crate, and no other executor is between

@@ -25,6 +25,7 @@ use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize};
 use super::scale::{machine_ns, nanos};
 use super::scope;
 use crate::runtime::Handle;
+use crate::task;
 
 /// The last time at which a clock can stand: one bit of its word says that it does.
 pub(super) const LAST: u64 = u64::MAX >> 1;
@@ -276,8 +277,15 @@ pub fn advance(duration: Duration) -> impl Future<Output = ()> {
 /// A future of its own, as the poll of an `async fn` cannot name the caller's line.
 enum Advance {
     Moves(Duration),
-    /// Lets others go first until so many polls were made, or nothing is queued.
-    Yields(u64),
+    Yields(Yields),
+}
+
+/// Lets others go first, as long as something is queued.
+struct Yields {
+    /// At most so many times,
+    times: u64,
+    /// and until so many polls were made.
+    until: u64,
 }
 
 impl Future for Advance {
@@ -285,27 +293,36 @@ impl Future for Advance {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        *self = match *self {
+        match &mut *self {
             Self::Moves(duration) => {
-                advance_now(duration);
+                advance_now(*duration);
                 let (queued, polls) = queue();
-                Self::Yields(polls + queued)
+                // In a `LocalSet` it is polled so many times before the runtime has a turn.
+                let times = queued + task::LOCAL_POLLS;
+                *self = Self::Yields(Yields { times, until: polls + queued + 1 });
             }
-            // One of the polls since then was this task's.
-            Self::Yields(until) => match queue() {
-                (queued, polls) if queued > 0 && polls < until => Self::Yields(until + 1),
-                _ => return Poll::Ready(()),
-            },
-        };
+            Self::Yields(yields) => {
+                let (queued, polls) = queue();
+                if queued == 0 || yields.times == 0 || polls >= yields.until {
+                    return Poll::Ready(());
+                }
+                yields.times -= 1;
+                // This poll may be one of those that are counted.
+                yields.until += 1;
+            }
+        }
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// How many tasks are queued in the current runtime, and how many polls it has made.
+/// How many tasks are queued in the current runtime and in the `LocalSet` that this thread drives, and how many polls the
+/// runtime has made.
 fn queue() -> (u64, u64) {
     let metrics = Handle::current().metrics();
-    let queued = metrics.global_queue_depth() + metrics.worker_local_queue_depth(0);
+    let members = 0..metrics.num_workers();
+    let local: usize = members.map(|member| metrics.worker_local_queue_depth(member)).sum();
+    let queued = metrics.global_queue_depth() + local + task::queued_in_set();
     (queued as u64, metrics.polls_count())
 }
 

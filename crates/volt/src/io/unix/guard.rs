@@ -199,9 +199,15 @@ macro_rules! guard {
                 let $guard = self;
                 let result = io($fd);
                 if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                    // Also the closed states, which this has disproved: an error looks like one of them.
-                    if let Some((event, ready)) = $guard.found.take() {
-                        $guard.fd.registration.clear(event, ready);
+                    // Also the end of writing, if an error looked like it: this has disproved that.
+                    match $guard.found.take() {
+                        Some((event, ready)) if event.ready().is_error() => {
+                            $guard.fd.registration.clear(event, ready - Ready::READ_CLOSED);
+                        }
+                        found => {
+                            $guard.found = found;
+                            $guard.clear_ready();
+                        }
                     }
                     return Err(TryIoError(()));
                 }
