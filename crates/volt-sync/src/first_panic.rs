@@ -8,18 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 type Payload = Box<dyn Any + Send>;
 
 /// The first of several panics, kept until everything else is done.
-#[derive(Debug, Default)]
-pub struct FirstPanic(Option<Payload>);
+#[derive(Default)]
+pub(crate) struct FirstPanic(Option<Payload>);
 
 impl FirstPanic {
     /// No panic yet.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(None)
     }
 
     /// Runs `work`, which may panic.
     #[inline]
-    pub fn catch(&mut self, work: impl FnOnce()) {
+    pub(crate) fn catch(&mut self, work: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
             self.keep(payload);
         }
@@ -39,22 +39,23 @@ impl FirstPanic {
         self.0.is_some()
     }
 
-    /// Forgets it.
-    pub fn discard(self) {
-        if let Some(payload) = self.0 {
-            discard_payload(payload);
-        }
-    }
-
     /// Goes on with the first panic, if there was one.
     ///
     /// # Panics
     /// With that.
     #[inline]
-    pub fn resume(self) {
+    pub(crate) fn resume(self) {
         if let Some(payload) = self.0 {
             resume_unwind(payload);
         }
+    }
+}
+
+/// Runs `work`, mostly a waker, which may panic, and swallows that.
+#[inline]
+pub fn contain(work: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
+        discard_payload(payload);
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub use crate::block_on::block_on;
 pub use crate::cache_padded::CachePadded;
-pub use crate::first_panic::FirstPanic;
+pub use crate::first_panic::contain;
 pub use crate::linger::Linger;
 pub use crate::linked_list::{Link, LinkedList, Pointers};
 pub use crate::may_block::{assert_may_block, refuse_blocking_where};

@@ -336,7 +336,8 @@ impl Semaphore {
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire");
-        self.blocking_acquire_many(1)
+        self.block_on_permits(1)?;
+        Ok(SemaphorePermit::new(self, 1))
     }
 
     /// Blocks the thread until it has `n` permits; see [`blocking_acquire`](Self::blocking_acquire).
@@ -355,7 +356,7 @@ impl Semaphore {
     #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire_many");
-        block_on(self.permits.acquire(n as usize))?;
+        self.block_on_permits(n)?;
         Ok(SemaphorePermit::new(self, n))
     }
 
@@ -378,7 +379,8 @@ impl Semaphore {
     #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire_owned");
-        self.blocking_acquire_many_owned(1)
+        self.block_on_permits(1)?;
+        Ok(OwnedSemaphorePermit::new(self, 1))
     }
 
     /// As [`blocking_acquire_many`](Self::blocking_acquire_many), with a permit that owns the
@@ -403,8 +405,12 @@ impl Semaphore {
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire_many_owned");
-        block_on(self.permits.acquire(n as usize))?;
+        self.block_on_permits(n)?;
         Ok(OwnedSemaphorePermit::new(self, n))
+    }
+
+    fn block_on_permits(&self, n: u32) -> Result<(), AcquireError> {
+        block_on(self.permits.acquire(n as usize)).map_err(Into::into)
     }
 
     /// Refuses everybody from now on, those who wait included. Permits that are held stay valid.

@@ -21,6 +21,7 @@ mod arrivals;
 mod hub;
 pub mod unix;
 
+use std::future::poll_fn;
 use std::io;
 
 /// Completes at the next ctrl-c (SIGINT) of this process.
@@ -52,5 +53,6 @@ use std::io;
 /// });
 /// ```
 pub async fn ctrl_c() -> io::Result<()> {
-    unix::once(unix::listen("signal::ctrl_c", unix::SignalKind::interrupt())?).await
+    let mut arrival = unix::listen("signal::ctrl_c", unix::SignalKind::interrupt(), true)?;
+    poll_fn(|cx| arrival.poll_next(cx)).await
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, SeekFrom};
 use std::pin::{Pin, pin};
+use std::sync::mpsc::{RecvError, Sender, channel};
 use std::task::{Context, Poll, Waker};
 
 use volt::fs::{self, File, OpenOptions};
 use volt::io::{AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
+use volt::task::JoinHandle;
 
 #[path = "support/files.rs"]
 mod support;
@@ -88,6 +90,12 @@ async fn begin_and_cancel_a_read(file: &mut File) {
     }
 }
 
+/// Takes a thread for blocking work, until the first of the results is dropped.
+fn hold_a_thread() -> (Sender<()>, JoinHandle<Result<(), RecvError>>) {
+    let (release, held) = channel();
+    (release, volt::task::spawn_blocking(move || held.recv()))
+}
+
 /// A read that is dropped under way has moved the file's position; its bytes are delivered next, or
 /// the position is moved back before a write.
 #[test]
@@ -136,8 +144,7 @@ fn a_cancelled_change_of_the_length_is_waited_for_by_the_next_operation() {
         let mut file = File::create(&path).await.unwrap();
         file.write_all(b"gone").await.unwrap();
         file.flush().await.unwrap();
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let hold = volt::task::spawn_blocking(move || held.recv());
+        let (release, hold) = hold_a_thread();
         let polled = pin!(file.set_len(0)).poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         // The file is not here: a write would wait as well.
@@ -245,8 +252,7 @@ fn a_file_that_a_cancelled_call_still_has_is_not_said_to_be_lost() {
         file.set_max_buf_size(5);
         begin_and_cancel_a_read(&mut file).await;
         assert_eq!(file.read_u8().await.unwrap(), b'0');
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let hold = volt::task::spawn_blocking(move || held.recv());
+        let (release, hold) = hold_a_thread();
         let polled = pin!(file.metadata()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         // What is returned is as it was.
@@ -275,8 +281,7 @@ fn a_failed_write_is_reported_also_after_the_file_was_asked_back_in_vain() {
         assert_eq!(file.write(b"x").await.unwrap(), 1);
         // The write is over, and nobody has heard of its error.
         assert!(file.metadata().await.is_ok());
-        let (release, held) = std::sync::mpsc::channel::<()>();
-        let hold = volt::task::spawn_blocking(move || held.recv());
+        let (release, hold) = hold_a_thread();
         let polled = pin!(file.metadata()).poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         let mut file = file.try_into_std().unwrap_err();
@@ -298,12 +303,12 @@ fn a_file_is_usable_when_an_operation_was_lost_with_its_runtime() {
     };
     let (gone, here) = (runtime(), runtime());
     let mut file = here.block_on(File::open(&path)).unwrap();
-    let (release, held) = std::sync::mpsc::channel::<()>();
-    gone.block_on(async {
-        drop(volt::task::spawn_blocking(move || held.recv()));
+    let release = gone.block_on(async {
+        let (release, _) = hold_a_thread();
         let polled =
             pin!(file.read(&mut [0; 4])).poll(&mut Context::from_waker(Waker::noop())).is_pending();
         assert!(polled);
+        release
     });
     gone.shutdown_background();
     drop(release);

@@ -4,7 +4,7 @@
 mod support;
 
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -270,28 +270,37 @@ fn a_full_send_buffer_wakes_its_writer() {
     });
 }
 
+/// Sends urgent data in the middle of other, and reads what that is, into `buf`.
+#[cfg(target_os = "linux")]
+async fn send_urgent_data_and_read_all<A: AsFd>(
+    client: A,
+    server: &mut (impl AsyncRead + Unpin),
+    buf: &mut [u8],
+) {
+    let socket = socket2::SockRef::from(&client);
+    let mut all = Vec::new();
+    for round in 0..20 {
+        let _ = socket.send(b"abc").unwrap();
+        let _ = socket.send_out_of_band(b"!").unwrap();
+        let _ = socket.send(b"def").unwrap();
+        if round % 2 == 0 {
+            volt::time::sleep(Duration::from_millis(1)).await;
+        }
+        while all.len() < (round + 1) * 6 {
+            let count = bounded(server.read(buf)).await.unwrap();
+            all.extend_from_slice(&buf[..count]);
+        }
+    }
+    assert_eq!(all, b"abcdef".repeat(20));
+}
+
 /// A short read means "empty" unless urgent data cut it: what is behind must still be read.
 #[cfg(target_os = "linux")]
 #[test]
 fn urgent_data_does_not_hide_what_follows() {
     each(|| async {
         let (client, mut server) = tcp_pair().await;
-        let socket = socket2::SockRef::from(&client);
-        let mut all = Vec::new();
-        for round in 0..20 {
-            let _ = socket.send(b"abc").unwrap();
-            let _ = socket.send_out_of_band(b"!").unwrap();
-            let _ = socket.send(b"def").unwrap();
-            if round % 2 == 0 {
-                volt::time::sleep(Duration::from_millis(1)).await;
-            }
-            let mut buf = [0; 64];
-            while all.len() < (round + 1) * 6 {
-                let count = bounded(server.read(&mut buf)).await.unwrap();
-                all.extend_from_slice(&buf[..count]);
-            }
-        }
-        assert_eq!(all, b"abcdef".repeat(20));
+        send_urgent_data_and_read_all(client, &mut server, &mut [0; 64]).await;
     });
 }
 
@@ -306,22 +315,7 @@ fn urgent_data_on_a_unix_stream_does_not_hide_what_follows() {
     }
     each(|| async {
         let (a, mut b) = UnixStream::pair().unwrap();
-        let socket = socket2::SockRef::from(&a);
-        let mut all = Vec::new();
-        for round in 0..20 {
-            let _ = socket.send(b"abc").unwrap();
-            let _ = socket.send_out_of_band(b"!").unwrap();
-            let _ = socket.send(b"def").unwrap();
-            if round % 2 == 0 {
-                volt::time::sleep(Duration::from_millis(1)).await;
-            }
-            let mut buf = [0; 1024];
-            while all.len() < (round + 1) * 6 {
-                let count = bounded(b.read(&mut buf)).await.unwrap();
-                all.extend_from_slice(&buf[..count]);
-            }
-        }
-        assert_eq!(all, b"abcdef".repeat(20));
+        send_urgent_data_and_read_all(a, &mut b, &mut [0; 1024]).await;
     });
 }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::thread;
 use std::time::Duration;
 
-use volt_sync::internal::FirstPanic;
+use volt_sync::internal::contain;
 use volt_sync::internal::primitive::StaticMutex;
 
 use crate::runtime::Handle;
@@ -70,9 +70,7 @@ fn wake_the_rested() {
             }
             std::mem::take(&mut resting.wakers)
         };
-        let mut panics = FirstPanic::new();
-        wakers.into_iter().for_each(|waker| panics.catch(|| waker.wake()));
-        panics.discard();
+        wakers.into_iter().for_each(|waker| contain(|| waker.wake()));
     }
 }
 

@@ -43,7 +43,6 @@
 
 use std::fmt;
 use std::marker::PhantomPinned;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::PoisonError;
@@ -51,7 +50,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard, UnsafeCell};
-use volt_sync::internal::{Link, LinkedList, Pointers, WakeList};
+use volt_sync::internal::{Link, LinkedList, Pointers, WakeList, contain};
 
 use crate::io::{Interest, Ready};
 use crate::runtime::outside;
@@ -447,15 +446,6 @@ impl Waiters {
             unsafe { self.list.remove(node) };
         }
         false
-    }
-}
-
-/// Runs a waker, and swallows its panic.
-#[inline]
-fn contain(wake: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(wake)) {
-        // The drop of a payload is user code, too.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     }
 }
 

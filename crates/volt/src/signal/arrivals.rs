@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use signal_hook_registry::FORBIDDEN;
-use volt_sync::internal::FirstPanic;
+use volt_sync::internal::contain;
 use volt_sync::internal::primitive::{AtomicUsize, StaticMutex};
 
 static PROCESS: StaticMutex<Process> = StaticMutex::new(Process { bell: None, kinds: Vec::new() });
@@ -83,17 +83,15 @@ pub(super) fn bell() -> io::Result<UnixStream> {
 /// Wakes those whose signal has come; or all who wait, who then find out why. A waker that panics keeps nobody else from
 /// being woken.
 pub(super) fn tell(all: bool) {
-    let mut panics = FirstPanic::new();
     let mut index = 0;
     loop {
         let next = locked(&PROCESS, |process| process.kinds.get(index).cloned());
-        let Some(arrivals) = next else { break };
+        let Some(arrivals) = next else { return };
         for waker in arrivals.told(all) {
-            panics.catch(|| waker.wake());
+            contain(|| waker.wake());
         }
         index += 1;
     }
-    panics.discard();
 }
 
 /// Calls `f` under the lock. Wakers are cloned, woken and dropped outside, since that is others' code.
@@ -181,19 +179,19 @@ impl Listener {
         Ok(())
     }
 
-    /// Listens for the signal `number` from now on.
+    /// Listens for the signal `number` from now on; `once`: for one of them, and gives up if it is dropped before.
     ///
     /// # Errors
     /// If the system does not allow it, or if there are no descriptors left for the bell.
-    pub(super) fn new(number: c_int) -> io::Result<Self> {
+    pub(super) fn new(number: c_int, once: bool) -> io::Result<Self> {
         let of = locked(&PROCESS, |process| process.arrivals(number).cloned())?;
-        let (id, seen, leaves) = locked(&of.listeners, |listeners| {
+        let (id, seen, kept) = locked(&of.listeners, |listeners| {
             listeners.next += 1;
             listeners.waiting.insert(listeners.next, None);
             let kept = std::mem::take(&mut listeners.kept);
             (listeners.next, listeners.told.wrapping_sub(usize::from(kept)), kept)
         });
-        Ok(Self { of, id, seen, leaves })
+        Ok(Self { of, id, seen, leaves: once || kept })
     }
 
     /// Ready when a signal has come since the last time. An error if none is heard any more, as `ended` says.
@@ -210,6 +208,7 @@ impl Listener {
                 (listeners.gave_up, listeners.kept) = (false, false);
                 Poll::Ready(Ok(()))
             } else if ended() {
+                self.leaves = false;
                 Poll::Ready(Err(io::Error::other("the runtime has shut down")))
             } else {
                 let place = listeners.waiting.get_mut(&self.id).expect("it is alive");
@@ -217,11 +216,6 @@ impl Listener {
                 Poll::Pending
             }
         })
-    }
-
-    /// It is dropped while somebody waits for its first signal.
-    pub(super) fn give_up(&mut self) {
-        self.leaves = true;
     }
 }
 

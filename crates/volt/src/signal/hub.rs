@@ -41,9 +41,8 @@ impl Hub {
     pub(super) fn current(caller: &'static str) -> io::Result<Arc<Self>> {
         let handle = Handle::current(caller);
         let mut hubs = HUBS.lock().unwrap_or_else(PoisonError::into_inner);
-        let alive = hubs.iter().filter_map(Weak::upgrade);
-        if let Some(hub) = alive.into_iter().find(|hub| hub.handle.is(&handle) && !hub.has_ended())
-        {
+        let mut alive = hubs.iter().filter_map(Weak::upgrade);
+        if let Some(hub) = alive.find(|hub| hub.handle.is(&handle) && !hub.has_ended()) {
             return Ok(hub);
         }
         let bell = mio::net::UnixStream::from_std(arrivals::bell()?);

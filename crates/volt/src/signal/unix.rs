@@ -256,16 +256,16 @@ pub struct Signal {
 /// ```
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
-    listen("signal", kind)
+    listen("signal", kind, false)
 }
 
-/// The same for the function `caller`, which the panic names.
+/// The same for the function `caller`, which the panic names; `once`: for one arrival.
 #[track_caller]
-pub(crate) fn listen(caller: &'static str, kind: SignalKind) -> io::Result<Signal> {
+pub(super) fn listen(caller: &'static str, kind: SignalKind, once: bool) -> io::Result<Signal> {
     Listener::check(kind.0)?;
     // First, so that what came while nobody watched is told before.
     let hub = Hub::current(caller)?;
-    Ok(Signal { listener: Listener::new(kind.0)?, hub })
+    Ok(Signal { listener: Listener::new(kind.0, once)?, hub })
 }
 
 impl Signal {
@@ -307,7 +307,7 @@ impl Signal {
         self.poll_next(cx).map(Result::ok)
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(coop::poll_proceed(cx));
         let polled = self.listener.poll(cx, || self.hub.has_ended());
         match polled {
@@ -316,19 +316,4 @@ impl Signal {
         }
         polled
     }
-}
-
-/// Waits for one arrival.
-pub(super) async fn once(mut signal: Signal) -> io::Result<()> {
-    /// Dropped before it has come.
-    struct Waits<'a>(&'a mut Signal);
-    impl Drop for Waits<'_> {
-        fn drop(&mut self) {
-            self.0.listener.give_up();
-        }
-    }
-    let waits = Waits(&mut signal);
-    let result = poll_fn(|cx| waits.0.poll_next(cx)).await;
-    std::mem::forget(waits);
-    result
 }

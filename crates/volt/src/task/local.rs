@@ -37,10 +37,7 @@ use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace
 use crate::runtime::{Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
-const MAX_POLLS: usize = 61;
-
-/// The same, for those who yield to others than the set.
-pub(crate) const LOCAL_POLLS: u64 = MAX_POLLS as u64;
+pub(crate) const MAX_POLLS: usize = 61;
 
 /// The queue from outside goes first once in this many polls.
 const REMOTE_INTERVAL: usize = 31;
@@ -96,31 +93,33 @@ volt_sync::internal::primitive::const_thread_local! {
 }
 
 /// A set that is driven further down on this thread's stack: the frame is in the list while it is, and before
-/// the one that it was driven on top of. The sets are only compared.
+/// the one that it was driven on top of.
 struct Driven {
     set: *const Shared,
     outer: *const Driven,
 }
 
+impl Driven {
+    /// The one that this thread drives just now.
+    fn innermost<'a>() -> Option<&'a Self> {
+        let top = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+        // SAFETY: the frames in the list are on this thread's stack and in use, while whoever asks is called from there.
+        unsafe { top.as_ref() }
+    }
+}
+
 /// True if this thread drives the set whose address this is, or one inside of it: its tasks go on only when what
 /// this thread does now has returned.
 pub(crate) fn is_driven_below(scheduler: *const ()) -> bool {
-    let mut next = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
-    // SAFETY: the frames in the list are on this thread's stack and in use.
-    while let Some(driven) = unsafe { next.as_ref() } {
-        if ptr::eq(driven.set.cast(), scheduler) {
-            return true;
-        }
-        next = driven.outer;
-    }
-    false
+    // SAFETY: as the innermost one, the others are on this thread's stack and in use.
+    let outer = |driven: &&Driven| unsafe { driven.outer.as_ref() };
+    std::iter::successors(Driven::innermost(), outer)
+        .any(|driven| ptr::eq(driven.set.cast(), scheduler))
 }
 
 /// How many tasks of the set that this thread drives are queued.
 pub(crate) fn queued_in_set() -> usize {
-    let top = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
-    // SAFETY: the frames in the list are on this thread's stack and in use.
-    let Some(driven) = (unsafe { top.as_ref() }) else { return 0 };
+    let Some(driven) = Driven::innermost() else { return 0 };
     // SAFETY: a set that is driven is alive.
     let set = unsafe { &*driven.set };
     // SAFETY: this thread drives the set (invariant 1), and the queue is not touched meanwhile.
@@ -343,9 +342,7 @@ impl Shared {
     }
 
     fn is_driven(&self) -> bool {
-        let top = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
-        // SAFETY: the frames in the list are on this thread's stack and in use.
-        unsafe { top.as_ref() }.is_some_and(|driven| ptr::eq(driven.set, self))
+        Driven::innermost().is_some_and(|driven| ptr::eq(driven.set, self))
     }
 
     /// # Safety

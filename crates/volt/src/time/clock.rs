@@ -277,15 +277,11 @@ pub fn advance(duration: Duration) -> impl Future<Output = ()> {
 /// A future of its own, as the poll of an `async fn` cannot name the caller's line.
 enum Advance {
     Moves(Duration),
-    Yields(Yields),
-}
-
-/// Lets others go first, as long as something is queued.
-struct Yields {
-    /// At most so many times,
-    times: u64,
-    /// and until so many polls were made.
-    until: u64,
+    /// Lets others go first as long as something is queued: at most so many times, and until so many polls were made.
+    Yields {
+        times: u64,
+        until: u64,
+    },
 }
 
 impl Future for Advance {
@@ -298,17 +294,17 @@ impl Future for Advance {
                 advance_now(*duration);
                 let (queued, polls) = queue();
                 // In a `LocalSet` it is polled so many times before the runtime has a turn.
-                let times = queued + task::LOCAL_POLLS;
-                *self = Self::Yields(Yields { times, until: polls + queued + 1 });
+                let times = queued + task::LOCAL_POLLS as u64;
+                *self = Self::Yields { times, until: polls + queued + 1 };
             }
-            Self::Yields(yields) => {
+            Self::Yields { times, until } => {
                 let (queued, polls) = queue();
-                if queued == 0 || yields.times == 0 || polls >= yields.until {
+                if queued == 0 || *times == 0 || polls >= *until {
                     return Poll::Ready(());
                 }
-                yields.times -= 1;
+                *times -= 1;
                 // This poll may be one of those that are counted.
-                yields.until += 1;
+                *until += 1;
             }
         }
         cx.waker().wake_by_ref();

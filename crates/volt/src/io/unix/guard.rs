@@ -98,9 +98,13 @@ macro_rules! guard {
             /// # }
             /// ```
             pub fn clear_ready(&mut self) {
-                let closed = Ready::READ_CLOSED | Ready::WRITE_CLOSED;
+                self.clear(|_| Ready::READ_CLOSED | Ready::WRITE_CLOSED);
+            }
+
+            /// Clears all but what stays after the event.
+            fn clear(&mut self, stays: impl FnOnce(Event) -> Ready) {
                 if let Some((event, ready)) = self.found.take() {
-                    self.fd.registration.clear(event, ready - closed);
+                    self.fd.registration.clear(event, ready - stays(event));
                 }
             }
 
@@ -200,15 +204,10 @@ macro_rules! guard {
                 let result = io($fd);
                 if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                     // Also the end of writing, if an error looked like it: this has disproved that.
-                    match $guard.found.take() {
-                        Some((event, ready)) if event.ready().is_error() => {
-                            $guard.fd.registration.clear(event, ready - Ready::READ_CLOSED);
-                        }
-                        found => {
-                            $guard.found = found;
-                            $guard.clear_ready();
-                        }
-                    }
+                    $guard.clear(|event| match event.ready().is_error() {
+                        true => Ready::READ_CLOSED,
+                        false => Ready::READ_CLOSED | Ready::WRITE_CLOSED,
+                    });
                     return Err(TryIoError(()));
                 }
                 Ok(result)
