@@ -33,7 +33,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
 
-    /// All rows, longer and more rounds (about 20 minutes)
+    /// All rows, longer rounds, and more of them for rows that vary (about 25 minutes)
     #[arg(long)]
     pub(crate) full: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
 
-    /// Rounds for each row
+    /// Exactly so many rounds for each row
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: Option<u32>,
 

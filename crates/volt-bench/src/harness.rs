@@ -8,11 +8,14 @@ use std::time::Duration;
 
 use crate::bench::{Mode, Sample};
 use crate::load::Mark;
-use crate::record::{self, RowResult};
+use crate::record::{self, Role, RowResult};
 use crate::registry::Row;
 use crate::stats;
 
 pub(crate) use process::{Child, Reexec};
+
+/// An interval that is wider than this share of its median is worth more rounds.
+const WIDE: f64 = 0.25;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Rounds of rows that measure for a fixed time.
     pub(crate) long_rounds: usize,
+    /// As many times the rounds are measured at most, while Volt's ratio to the best peer is wide.
+    pub(crate) patience: usize,
     pub(crate) detail_rounds: usize,
     pub(crate) batch: Duration,
     /// A child that takes longer hangs.
@@ -32,17 +37,19 @@ impl Plan {
         Plan {
             rounds: 9,
             long_rounds: 6,
+            patience: 1,
             detail_rounds: 1,
             batch: Duration::from_millis(5),
             timeout: Duration::from_secs(20),
         }
     }
 
-    /// Every row in under 25 minutes.
+    /// Every row in under half an hour.
     pub(crate) fn full() -> Self {
         Plan {
-            rounds: 12,
+            rounds: 9,
             long_rounds: 9,
+            patience: 4,
             detail_rounds: 3,
             batch: Duration::from_millis(20),
             timeout: Duration::from_secs(60),
@@ -53,7 +60,12 @@ impl Plan {
         if row.long { self.long_rounds } else { self.rounds }
     }
 
-    /// Child processes that a row takes: the unit of the progress bar.
+    /// How many rounds a row may have in the end.
+    fn most_rounds_of(&self, row: &Row) -> usize {
+        if row.long { self.long_rounds } else { self.rounds * self.patience }
+    }
+
+    /// Child processes that a row takes at least: the unit of the progress bar.
     pub(crate) fn steps(&self, row: &Row) -> u64 {
         let passes = self.rounds_of(row) + 2 + if row.detail { self.detail_rounds } else { 0 };
         (passes * row.contenders.len()) as u64
@@ -74,8 +86,7 @@ pub(crate) fn measure(
     step: &mut dyn FnMut(&str),
 ) -> RowResult {
     let mark = Mark::now();
-    let rounds = plan.rounds_of(row);
-    let mut states: Vec<State> = row.contenders.iter().map(|_| State::new(rounds)).collect();
+    let mut states: Vec<State> = row.contenders.iter().map(|_| State::default()).collect();
     let mut child = |index: usize, state: &mut State, mode: Mode, pass: &str| {
         let contender = &row.contenders[index];
         if state.failure.is_some() {
@@ -99,13 +110,16 @@ pub(crate) fn measure(
             state.iterations = sample.iterations.max(1);
         }
     }
-    for round in 0..rounds {
+    let (rounds, most) = (plan.rounds_of(row), plan.most_rounds_of(row));
+    for round in 0..most {
+        if round >= rounds && !is_wide(row, &states) {
+            break;
+        }
         for index in rotated(states.len(), round) {
             let state = &mut states[index];
-            if let Some(sample) = child(index, state, Mode::Time, &format!("round {}", round + 1)) {
-                state.rounds[round] = sample.value;
-                state.keep(sample.extra);
-            }
+            let sample = child(index, state, Mode::Time, &format!("round {}", round + 1));
+            state.rounds.push(sample.as_ref().and_then(|sample| sample.value));
+            state.keep(sample.map(|sample| sample.extra).unwrap_or_default());
         }
     }
     for (index, state) in states.iter_mut().enumerate() {
@@ -125,6 +139,23 @@ pub(crate) fn measure(
         }
     }
     result(row, states, mark)
+}
+
+/// Whether Volt's ratio to the best peer is not known well yet. What it is has no part in that, so that
+/// nobody's luck ends the rounds.
+fn is_wide(row: &Row, states: &[State]) -> bool {
+    let of = |role| {
+        let contenders = row.contenders.iter().zip(states);
+        contenders.filter(move |(contender, _)| contender.role == role).map(|(_, state)| state)
+    };
+    let median =
+        |state: &&State| stats::median(&state.rounds.iter().flatten().copied().collect::<Vec<_>>());
+    let known = of(Role::Peer).filter_map(|state| Some((state, median(&state)?)));
+    let best = known.min_by(|a, b| a.1.total_cmp(&b.1));
+    let (Some(volt), Some((best, _))) = (of(Role::Volt).next(), best) else { return false };
+    let alive = volt.failure.is_none() && best.failure.is_none();
+    let ratio = stats::ratio(&volt.rounds, &best.rounds, row.resolution);
+    alive && ratio.is_some_and(|ratio| ratio.high - ratio.low > WIDE * ratio.median)
 }
 
 fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
@@ -158,7 +189,9 @@ fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
 }
 
 /// What is known of a contender so far.
+#[derive(Default)]
 struct State {
+    /// As calibrated; 0 before.
     iterations: u64,
     rounds: Vec<Option<f64>>,
     extra: BTreeMap<String, Vec<f64>>,
@@ -166,10 +199,6 @@ struct State {
 }
 
 impl State {
-    fn new(rounds: usize) -> Self {
-        State { iterations: 1, rounds: vec![None; rounds], extra: BTreeMap::new(), failure: None }
-    }
-
     fn keep(&mut self, extra: BTreeMap<String, f64>) {
         for (name, value) in extra {
             self.extra.entry(name).or_default().push(value);

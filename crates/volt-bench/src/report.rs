@@ -152,8 +152,13 @@ pub(crate) fn warnings(record: &Record) -> Vec<String> {
 /// A line on the machine and the run.
 pub(crate) fn circumstances(record: &Record) -> String {
     let m = &record.machine;
+    let rounds = record.rows.iter().flat_map(|row| &row.contenders).map(|c| c.rounds.len());
+    let rounds = match rounds.max() {
+        Some(most) if most > record.rounds => format!("{} to {most}", record.rounds),
+        _ => record.rounds.to_string(),
+    };
     format!(
-        "{}, {} {}, {} MB, {} {}, rustc {}; source {}; {} run of {:.0} s at {}, {} rounds of {} ms batches; \
+        "{}, {} {}, {} MB, {} {}, rustc {}; source {}; {} run of {:.0} s at {}, {rounds} rounds of {} ms batches; \
          load of others {:.0} %.",
         m.cpu,
         m.cpus,
@@ -166,7 +171,6 @@ pub(crate) fn circumstances(record: &Record) -> String {
         record.mode,
         record.seconds,
         record.started,
-        record.rounds,
         record.batch_ms,
         record.load().others_percent,
     )

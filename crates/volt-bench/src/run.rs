@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let outputs = Outputs::open(arguments)?;
     let mut plan = if arguments.full { Plan::full() } else { Plan::quick() };
     if let Some(rounds) = arguments.rounds {
-        (plan.rounds, plan.long_rounds) = (rounds as usize, rounds as usize);
+        (plan.rounds, plan.long_rounds, plan.patience) = (rounds as usize, rounds as usize, 1);
     }
     interrupt::watch();
     hint_at_load();
@@ -68,7 +68,12 @@ fn measure(rows: &[Row], plan: &Plan, full: bool, outputs: &Outputs) -> Result<R
     let bar = progress(rows.iter().map(|row| plan.steps(row)).sum());
     for (index, row) in rows.iter().enumerate() {
         bar.set_message(row.id);
-        let result = harness::measure(row, plan, &mut start, &mut |_| bar.inc(1));
+        let mut planned = plan.steps(row);
+        let result = harness::measure(row, plan, &mut start, &mut |_| {
+            bar.inc_length(u64::from(planned == 0));
+            planned = planned.saturating_sub(1);
+            bar.inc(1);
+        });
         if interrupt::asked() {
             // The row lacks rounds, and its children may have met the signal.
             break;

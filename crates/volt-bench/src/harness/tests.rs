@@ -57,6 +57,29 @@ fn rounds_are_interleaved_and_rotate() {
 }
 
 #[test]
+fn rounds_go_on_while_the_ratio_is_not_known_well() {
+    let rounds_with = |values: fn(usize) -> f64, patience| {
+        let mut round = 0;
+        let answer = |child: &Child<'_>| {
+            let ours = child.contender == "volt" && child.mode == Mode::Time;
+            round += usize::from(ours);
+            Ok(sample(if ours { values(round) } else { 10.0 }))
+        };
+        let mut script = Script { asked: Vec::new(), answer };
+        let plan = Plan { patience, ..plan(9) };
+        let result = measure(&row(), &plan, &mut script, &mut |_| {});
+        assert!(result.contenders.windows(2).all(|c| c[0].rounds.len() == c[1].rounds.len()));
+        result.contenders[0].rounds.len()
+    };
+    let steady = |_| 10.0;
+    let wild = |round| if round % 2 == 0 { 30.0 } else { 1.0 };
+    let settles = |round| if round <= 5 { 30.0 * (round % 2) as f64 } else { 5.0 };
+    assert_eq!((rounds_with(steady, 4), rounds_with(wild, 4)), (9, 36));
+    assert!((10..36).contains(&rounds_with(settles, 4)), "until it is known");
+    assert_eq!(rounds_with(wild, 1), 9, "as many as asked");
+}
+
+#[test]
 fn a_failing_contender_is_reported_and_the_row_goes_on() {
     let mut rounds_of_a = 0;
     let mut script = Script {
