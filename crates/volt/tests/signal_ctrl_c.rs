@@ -132,6 +132,34 @@ fn two_loops_lose_no_signal() {
         told().await;
         drop(one);
         bounded(ctrl_c()).await.unwrap();
+        // Also if it is told while none of them waits.
+        let mut one = Box::pin(ctrl_c());
+        assert!(is_pending(one.as_mut()).await);
+        drop(one);
+        press();
+        told().await;
+        bounded(ctrl_c()).await.unwrap();
+        told().await;
+        assert!(stays_pending(ctrl_c()).await, "once");
+    });
+}
+
+/// It listens from now on, and what was kept is for those who wait for one signal.
+#[test]
+fn a_listener_for_all_signals_does_not_take_what_was_kept() {
+    let _alone = alone();
+    each(|| async {
+        let mut first = Box::pin(ctrl_c());
+        assert!(is_pending(first.as_mut()).await);
+        drop(first);
+        press();
+        told().await;
+        let mut all = signal(SignalKind::interrupt()).unwrap();
+        assert!(stays_pending(all.recv()).await, "it came before");
+        bounded(ctrl_c()).await.unwrap();
+        press();
+        bounded(all.recv()).await.unwrap();
+        assert!(stays_pending(ctrl_c()).await);
     });
 }
 

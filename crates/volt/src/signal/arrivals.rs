@@ -9,23 +9,28 @@
 //!
 //! A listener hears of what it is told since it began: so each signal is told once, also if listeners come and go, and
 //! what came before a listener, but was not told yet, counts for it. If one has given up (a future of `ctrl_c` in a
-//! loop around `select!`), and nobody has seen what it was told, or what comes while there is none, that is kept for the next.
+//! loop around `select!`), what it was told, or what is told after it, is kept for the next of its kind until some
+//! listener has seen a signal. A listener that does not look changes nothing.
 //!
-//! Ordering: the handler counts before it writes, and whoever reads looks at the count after that. If the write finds
-//! the socket full, the kernel has looked under the lock of the socket, under which the reader empties it later.
+//! Ordering: the handler counts before it writes, and whoever has read looks at the count after that. A write that finds
+//! the socket full tells nobody, and the system may look whether it is full without any lock: so a look at the room comes
+//! after the count, and a look at the count after what made room, in one total order.
+//!
+//! | Edge  | Release side         | Acquire side      | Carries | Model |
+//! | [SA1] | `Arrivals::install`  | `Arrivals::told`  | the count against the room in the socket | none: the room is a number of the system's |
 #![allow(unsafe_code, reason = "installing a signal handler")]
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::os::raw::c_int;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use signal_hook_registry::FORBIDDEN;
 use volt_sync::internal::contain;
-use volt_sync::internal::primitive::{AtomicUsize, StaticMutex};
+use volt_sync::internal::primitive::{AtomicUsize, StaticMutex, fence};
 
 static PROCESS: StaticMutex<Process> = StaticMutex::new(Process { bell: None, kinds: Vec::new() });
 
@@ -58,7 +63,7 @@ struct Listeners {
     heard: usize,
     /// One has given up since the last time that one has seen a signal.
     gave_up: bool,
-    /// There is a signal that nobody has seen, for the next listener.
+    /// There is a signal that nobody has seen, for the next one that waits for one signal.
     kept: bool,
     next: u64,
     /// Who waits, of those that are alive. (They have their place from the start, so that waiting allocates nothing.)
@@ -144,10 +149,12 @@ impl Arrivals {
         let handler = move || {
             // ORD release: who is told by way of the bell sees it.
             self.count.fetch_add(1, Release);
-            // Full means that it rings already.
+            // ORD[SA1] release: the count, before the write looks for room.
+            fence(SeqCst);
+            // Full means that somebody has yet to make room, and then looks at the count.
             let _ = (&self.bell.ring).write(&[1]);
         };
-        // SAFETY: the handler does one addition and one `write` on a socket, which are async-signal-safe: no
+        // SAFETY: the handler does one addition, a fence and one `write` on a socket, which are async-signal-safe: no
         // allocation, no lock; the registry saves and restores `errno` around it.
         unsafe { signal_hook_registry::register(number, handler) }.map(drop)
     }
@@ -155,11 +162,13 @@ impl Arrivals {
     /// Tells the listeners, and returns whom to wake.
     fn told(&self, all: bool) -> Vec<Waker> {
         locked(&self.listeners, |listeners| {
+            // ORD[SA1] acquire: after the reads that have made room.
+            fence(SeqCst);
             // ORD acquire: what the handler has counted before it rang.
             let count = self.count.load(Acquire);
             if count != listeners.told {
                 listeners.told = count;
-                listeners.kept |= listeners.waiting.is_empty() && listeners.gave_up;
+                listeners.kept |= listeners.gave_up;
             } else if !all {
                 return Vec::new();
             }
@@ -185,13 +194,13 @@ impl Listener {
     /// If the system does not allow it, or if there are no descriptors left for the bell.
     pub(super) fn new(number: c_int, once: bool) -> io::Result<Self> {
         let of = locked(&PROCESS, |process| process.arrivals(number).cloned())?;
-        let (id, seen, kept) = locked(&of.listeners, |listeners| {
+        let (id, seen) = locked(&of.listeners, |listeners| {
             listeners.next += 1;
             listeners.waiting.insert(listeners.next, None);
-            let kept = std::mem::take(&mut listeners.kept);
-            (listeners.next, listeners.told.wrapping_sub(usize::from(kept)), kept)
+            let kept = once && std::mem::take(&mut listeners.kept);
+            (listeners.next, listeners.told.wrapping_sub(usize::from(kept)))
         });
-        Ok(Self { of, id, seen, leaves: once || kept })
+        Ok(Self { of, id, seen, leaves: once })
     }
 
     /// Ready when a signal has come since the last time. An error if none is heard any more, as `ended` says.
