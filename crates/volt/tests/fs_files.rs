@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 
 use volt::fs::{self, File, OpenOptions};
 use volt::io::{AsyncReadExt, AsyncSeek, AsyncSeekExt, AsyncWrite, AsyncWriteExt};
+use volt::runtime::Runtime;
 use volt::task::JoinHandle;
 
 #[path = "support/files.rs"]
@@ -291,27 +292,31 @@ fn a_failed_write_is_reported_also_after_the_file_was_asked_back_in_vain() {
     });
 }
 
+fn one_blocking_thread() -> Runtime {
+    volt::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap()
+}
+
+/// Polls `operation` in a runtime that is shut down before it runs.
+fn begin_and_lose(operation: impl Future) {
+    let gone = one_blocking_thread();
+    let release = gone.block_on(async {
+        let (release, _) = hold_a_thread();
+        assert!(pin!(operation).poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        release
+    });
+    gone.shutdown_background();
+    drop(release);
+}
+
 /// An operation that was waiting when its runtime shut down is an error. The file is none.
 #[test]
 fn a_file_is_usable_when_an_operation_was_lost_with_its_runtime() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("it");
     std::fs::write(&path, "0123456789").unwrap();
-    let runtime = || {
-        let mut builder = volt::runtime::Builder::new_current_thread();
-        builder.max_blocking_threads(1).build().unwrap()
-    };
-    let (gone, here) = (runtime(), runtime());
+    let here = one_blocking_thread();
     let mut file = here.block_on(File::open(&path)).unwrap();
-    let release = gone.block_on(async {
-        let (release, _) = hold_a_thread();
-        let polled =
-            pin!(file.read(&mut [0; 4])).poll(&mut Context::from_waker(Waker::noop())).is_pending();
-        assert!(polled);
-        release
-    });
-    gone.shutdown_background();
-    drop(release);
+    begin_and_lose(file.read(&mut [0; 4]));
     here.block_on(async {
         let mut bytes = [0; 4];
         let said = file.read(&mut bytes).await.unwrap_err().to_string();
@@ -357,6 +362,24 @@ fn a_lost_operation_moves_no_position() {
         });
         assert_eq!(std::fs::read(&path).unwrap(), b"0Y23456789");
     }
+}
+
+/// Nor is it forgotten when the file is given back before anybody has heard of the loss.
+#[test]
+fn a_file_that_is_given_back_after_a_lost_operation_has_its_position() {
+    use std::io::Seek;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "0123456789").unwrap();
+    one_blocking_thread().block_on(async {
+        let mut file = OpenOptions::new().read(true).write(true).open(&path).await.unwrap();
+        begin_and_cancel_a_read(&mut file).await;
+        assert_eq!(file.read_u8().await.unwrap(), b'0');
+        std::thread::scope(|scope| {
+            scope.spawn(|| begin_and_lose(file.set_len(10)));
+        });
+        assert_eq!(file.into_std().await.stream_position().unwrap(), 1);
+    });
 }
 
 #[test]

@@ -419,7 +419,8 @@ impl<F: Calls + Send + 'static> Blocking<F> {
     where
         F: Seek,
     {
-        ready!(self.poll_settled(cx))?;
+        // Also if what was under way is lost: then the bytes are owed still.
+        let _ = ready!(self.poll_settled(cx));
         if self.owed > 0 || !self.buffer().bytes().is_empty() {
             self.start_seek(SeekFrom::Current(0))?;
             ready!(self.poll_position(cx))?;
