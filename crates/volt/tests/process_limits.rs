@@ -5,15 +5,40 @@
 mod support;
 
 use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::time::Duration;
 
 use support::{bounded, runtimes};
 use volt::process::Command;
+
+/// How many of 300 quick tasks run on this thread, while its own future waits for a child beside them.
+async fn run_here() -> usize {
+    let here = std::thread::current().id();
+    let place = || volt::spawn(async { std::thread::current().id() });
+    for _ in 0..300 {
+        place().await.unwrap();
+    }
+    let mut child = Command::new("sleep").arg("100").kill_on_drop(true).spawn().unwrap();
+    let mut waits = pin!(child.wait());
+    let mut count = 0;
+    for _ in 0..300 {
+        let mut task = place();
+        let place = poll_fn(|cx| {
+            assert!(waits.as_mut().poll(cx).is_pending());
+            Pin::new(&mut task).poll(cx)
+        });
+        count += usize::from(place.await.unwrap() == here);
+    }
+    count
+}
 
 #[test]
 fn a_child_is_started_and_waited_for_without_a_descriptor() {
     let runtimes = runtimes();
     let new = || volt::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (gone, runtime) = (new(), new());
+    let busy = volt::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: writes the limits to a variable of ours.
     assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
@@ -32,7 +57,7 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
             let zombie = || std::path::Path::new(&format!("/proc/{id}")).exists();
             bounded(async {
                 while zombie() {
-                    volt::time::sleep(std::time::Duration::from_millis(5)).await;
+                    volt::time::sleep(Duration::from_millis(5)).await;
                 }
             })
             .await;
@@ -45,6 +70,9 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
     drop(own);
     let waiting = other.spawn(async move { child.wait().await });
     assert!(other.block_on(bounded(waiting)).unwrap().unwrap().success());
+    all.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+    let count = busy.block_on(run_here());
+    assert!(count < 100, "{count} tasks ran where they could delay who waits for the child");
     // With what is needed for a sign, there is one.
     all.truncate(all.len() - 8);
     volt::run(async {

@@ -111,6 +111,39 @@ fn a_traced_child_that_has_ended_is_waited_for_without_work() {
     }));
 }
 
+/// No descriptor for a sign, nor a thread that rests: whoever waits does so in its stead, and looks seldom.
+#[test]
+fn a_child_is_waited_for_without_work_if_there_is_no_thread() {
+    const ONLY: &str = "VOLT_TEST_NO_THREAD";
+    if std::env::var_os(ONLY).is_none() {
+        let test = std::thread::current().name().unwrap().to_owned();
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &test, "--test-threads=1", "--nocapture"])
+            // A stack that no machine has room for.
+            .envs([(ONLY, "1"), ("RUST_MIN_STACK", "72057594037927936")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+    runtime().block_on(async {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: writes the limits to a variable of ours.
+        assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
+        limit.rlim_cur = 32;
+        // SAFETY: reads the limits from a variable of ours.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+        let _all: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+        let mut child = Command::new("sleep").arg("0.3").spawn().unwrap();
+        let waiting = volt::spawn(async move { child.wait().await });
+        let before = used();
+        assert!(bounded(waiting).await.unwrap().unwrap().success());
+        let work = used() - before;
+        assert!(work < LIMIT / 3, "a wait of {LIMIT:?} took {work:?} of a processor");
+    });
+}
+
 /// Nor does a clock that stands, and would advance while nothing else is to be done.
 #[test]
 fn a_traced_child_does_not_move_a_paused_clock() {

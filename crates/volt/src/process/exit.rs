@@ -15,7 +15,7 @@ use std::time::Duration;
 use volt_sync::internal::contain;
 use volt_sync::internal::primitive::StaticMutex;
 
-use crate::runtime::Handle;
+use crate::runtime::{Handle, outside};
 use crate::signal::unix::{Signal, SignalKind, signal};
 
 /// Children that were dropped while they ran.
@@ -26,34 +26,44 @@ static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
 /// machine's time, whatever a runtime's clock says, and whether or not one is left.
 const REST: Duration = Duration::from_millis(10);
 
+/// The same if the system gives no thread that could wait, on the thread that looks.
+const SHORT_REST: Duration = Duration::from_millis(1);
+
 /// Who waits for the next look at such a child. There is a thread for it while there is somebody; such children are few.
 static RESTING: StaticMutex<Resting> =
-    StaticMutex::new(Resting { wakers: Vec::new(), thread: false });
+    StaticMutex::new(Resting { wakers: Vec::new(), rounds: 0, thread: false });
 
 struct Resting {
     wakers: Vec<Waker>,
+    /// So many times they have been woken.
+    rounds: u64,
     thread: bool,
 }
 
-/// Is woken after [`REST`], or at once if the system gives no thread.
+/// Ready after [`REST`] at most; a poll that comes earlier is no reason to look. If the system gives no thread, it is after
+/// [`SHORT_REST`], for which this one sleeps: that is better than to look without a rest, or never.
 async fn rest() {
-    let mut rested = false;
+    let mut until = None;
     poll_fn(|cx| {
-        if std::mem::replace(&mut rested, true) {
-            return Poll::Ready(());
-        }
+        // Cloned and dropped outside of the lock.
         let waker = cx.waker().clone();
         let mut resting = RESTING.lock().unwrap_or_else(PoisonError::into_inner);
+        if resting.rounds >= *until.get_or_insert(resting.rounds + 1) {
+            return Poll::Ready(());
+        }
         if !resting.thread {
             let thread = thread::Builder::new().name("volt-children".to_owned());
             resting.thread = thread.spawn(wake_the_rested).is_ok();
         }
-        if resting.thread {
-            resting.wakers.push(waker);
-        } else {
+        if !resting.thread {
+            until = Some(resting.rounds);
             drop(resting);
+            thread::sleep(SHORT_REST);
             waker.wake();
+        } else if !resting.wakers.iter().any(|other| other.will_wake(&waker)) {
+            resting.wakers.push(waker);
         }
+        outside::waits();
         Poll::Pending
     })
     .await;
@@ -68,6 +78,7 @@ fn wake_the_rested() {
             if !resting.thread {
                 return;
             }
+            resting.rounds += 1;
             std::mem::take(&mut resting.wakers)
         };
         wakers.into_iter().for_each(|waker| contain(|| waker.wake()));
@@ -200,7 +211,35 @@ pub(super) fn reap() {
 
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+    use volt_sync::internal::primitive::Mutex;
+
     use super::*;
+    use crate::time::Instant;
+
+    /// Nor does it leave more wake-ups than rests.
+    #[test]
+    fn a_poll_that_comes_early_ends_no_rest() {
+        #[derive(Default)]
+        struct Woken(Mutex<u32>);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                *self.0.lock().unwrap() += 1;
+            }
+        }
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(woken.clone());
+        let start = Instant::now();
+        for _ in 0..10 {
+            let mut rest = std::pin::pin!(rest());
+            while rest.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+                thread::yield_now();
+            }
+        }
+        assert!(start.elapsed() > 5 * REST);
+        assert!(*woken.0.lock().unwrap() <= 10);
+    }
 
     /// No SIGCHLD comes any more, and a pidfd is readable from the start.
     #[test]
