@@ -166,6 +166,11 @@ mod tests {
                 quote! { async fn main() {} },
                 "`flavor` is \\\"multi_thread\\\"",
             ),
+            (
+                quote! { flavor = "local" },
+                quote! { async fn main() {} },
+                "a `volt::task::LocalSet`",
+            ),
             (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "`worker_threads` is"),
             (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),
             (

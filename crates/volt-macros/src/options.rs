@@ -103,6 +103,11 @@ fn parse_flavor(value: &Expr) -> Result<Flavor> {
         match text.value().as_str() {
             "multi_thread" => return Ok(Flavor::MultiThread),
             "current_thread" => return Ok(Flavor::CurrentThread),
+            "local" => {
+                let message = "`flavor = \"local\"` is not supported: use \"current_thread\", and a `volt::task::LocalSet` \
+                               in the body for tasks that are not `Send`";
+                return Err(Error::new_spanned(value, message));
+            }
             _ => {}
         }
     }
