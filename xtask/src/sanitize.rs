@@ -42,7 +42,7 @@ pub(crate) fn run(sanitizer: Sanitizer) -> Result<Tests, String> {
         Sanitizer::Thread => ("thread", "halt_on_error=0 history_size=4", "--cfg volt_tsan"),
         Sanitizer::Address => {
             // `join` helps as deep as there is stack: it wants to know the real one.
-            ("address", "detect_leaks=1:detect_stack_use_after_return=0", "")
+            ("address", "detect_leaks=1:detect_stack_use_after_return=0", "--cfg volt_asan")
         }
     };
     // One build for all: what they share is compiled once.

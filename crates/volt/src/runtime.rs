@@ -418,7 +418,8 @@ pub fn run<F: Future>(future: F) -> F::Output {
 /// Outside of a runtime.
 ///
 /// # Cost
-/// One allocation. From a task of the same runtime no lock and no other thread is involved.
+/// One allocation, or none if a task of the same size has ended on this thread. From a task of the same runtime
+/// no lock and no other thread is involved.
 #[inline]
 #[track_caller]
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>

@@ -11,10 +11,11 @@
 //! | to let other tasks run | [`yield_now`], [`consume_budget`] |
 //! | a value for each task | [`task_local!`](crate::task_local) |
 //!
-//! A task is one heap allocation of 64 bytes and the future, whose place the output takes. It runs
-//! even if nobody awaits it: to drop its [`JoinHandle`] detaches it, [`JoinHandle::abort`] or
-//! [`AbortHandle::abort`] cancels it at its next `.await`. A panic ends its task alone, and reaches
-//! whoever awaits the handle as a [`JoinError`]. So does the end of the runtime, as cancellation.
+//! A task is one heap allocation of 64 bytes and the future, whose place the output takes, or it has
+//! the memory of one that ended. It runs even if nobody awaits it: to drop its [`JoinHandle`] detaches
+//! it, [`JoinHandle::abort`] or [`AbortHandle::abort`] cancels it at its next `.await`. A panic ends
+//! its task alone, and reaches whoever awaits the handle as a [`JoinError`]. So does the end of the
+//! runtime, as cancellation.
 //!
 //! A task is never interrupted: what it does between two `.await`s holds its thread up.
 //!
@@ -79,6 +80,7 @@ mod id;
 mod join;
 mod join_set;
 mod local;
+pub(crate) mod memory;
 mod notified;
 mod owned;
 mod queue;

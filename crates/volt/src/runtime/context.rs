@@ -17,6 +17,7 @@ use super::scheduler::guest::Guest;
 use super::scheduler::park::Park;
 use super::scheduler::shared::Shared;
 use super::scheduler::worker::Worker;
+use crate::task::memory;
 use crate::time;
 
 /// Where the current thread may be blocked.
@@ -107,6 +108,9 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             set(self.0);
             time::restore_scope(self.1);
+            if self.0.worker.is_null() {
+                memory::keep_little();
+            }
         }
     }
     let old = get();
@@ -115,6 +119,9 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
     change(&mut new);
     set(new);
     let _restore = Restore(old, time_scope(&new));
+    if !new.worker.is_null() {
+        memory::keep_much();
+    }
     f()
 }
 
@@ -176,13 +183,14 @@ fn cannot_block() -> ! {
     )
 }
 
-/// The current guest has become a member.
+/// The current guest has become a member, or is none any more.
 #[inline]
 pub(crate) fn set_worker(worker: *const Worker<'_>) {
     let mut context = get();
     context.worker = worker.cast();
     set(context);
     time_scope(&context);
+    if worker.is_null() { memory::keep_little() } else { memory::keep_much() }
 }
 
 /// Calls `f` on a thread that may block: no member, but in the same runtime.

@@ -1,5 +1,6 @@
 //! The allocation of a task.
 
+use std::alloc::Layout;
 use std::any::Any;
 use std::future::Future;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -12,6 +13,7 @@ use super::harness;
 use super::header::Header;
 use super::id;
 use super::join::JoinHandle;
+use super::memory;
 use super::notified::{Notified, Schedule};
 use super::state::{Birth, State};
 
@@ -45,7 +47,8 @@ where
     F::Output: 'static,
     S: Schedule,
 {
-    let cell = Box::new(Cell {
+    let place = memory::allocate(Layout::new::<Cell<F>>()).cast::<Cell<F>>();
+    let cell = Cell {
         header: Header {
             state: State::new(birth, id::next_generation()),
             vtable: harness::vtable::<F, S>(),
@@ -55,8 +58,10 @@ where
             join_waker: UnsafeCell::new(MaybeUninit::uninit()),
         },
         stage: UnsafeCell::new(Stage { future: ManuallyDrop::new(future) }),
-    });
-    NonNull::from(Box::leak(cell)).cast()
+    };
+    // SAFETY: memory of this layout, and ours.
+    unsafe { place.write(cell) };
+    place.cast()
 }
 
 /// A task that is in no owned list yet: its `Notified` alone keeps it. Its scheduler links it when it

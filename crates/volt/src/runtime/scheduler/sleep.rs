@@ -14,7 +14,7 @@ use super::stall::Look;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::call_hook;
 use crate::runtime::driver::{self, Driver};
-use crate::task::Header;
+use crate::task::{Header, memory};
 
 /// Wake-ups of a member's own future by the one in the driver before it asks for the driver.
 const DRIVER_WISH: u32 = 3;
@@ -221,11 +221,13 @@ impl Worker<'_> {
         let limit = roles.watcher.then(|| self.watch.get().interval);
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
+        memory::keep_little();
         let reasons = if roles.driver {
             self.wait_in_driver(limit)
         } else {
             self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
+        memory::keep_much();
         let now = self.now_ns();
         self.rested.set(self.pace.woke(now, roles.driver));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
