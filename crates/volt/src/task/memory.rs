@@ -127,7 +127,7 @@ impl Free {
         let block = self.lists[list].get()?;
         // SAFETY: a block in a list is ours (invariant 1).
         self.lists[list].set(unsafe { block.as_ref() }.next);
-        self.kept.set(self.kept.get() - layout(list).size());
+        self.kept.set(self.kept.get() - list * STEP);
         Some(block.cast())
     }
 
@@ -137,7 +137,7 @@ impl Free {
     /// `place` is a block of the list's layout, and the caller's, who gives it away if this is true.
     #[inline]
     unsafe fn put(&self, list: usize, place: NonNull<u8>) -> bool {
-        let kept = self.kept.get() + layout(list).size();
+        let kept = self.kept.get() + list * STEP;
         if kept > self.limit.get() {
             return false;
         }
