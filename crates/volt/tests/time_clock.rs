@@ -142,48 +142,6 @@ fn advance_lets_the_tasks_of_a_local_set_run() {
     paused(local.run_until(async { spawn_local(run()).await.unwrap() }));
 }
 
-/// Advances the clock inside of sets in each other, beside so many tasks of the runtime and of each set. Returns how many
-/// have run when that is done.
-async fn advance_inside(tasks: &'static [usize], in_set: bool, done: Arc<Mutex<usize>>) -> usize {
-    let (&count, inner) = tasks.split_first().unwrap();
-    for _ in 0..count {
-        let done = done.clone();
-        let sleeps = async move {
-            sleep(MS).await;
-            *done.lock().unwrap() += 1;
-        };
-        if in_set {
-            spawn_local(sleeps);
-        } else {
-            volt::spawn(sleeps);
-        }
-    }
-    if inner.is_empty() {
-        advance(Duration::ZERO).await;
-        advance(MS).await;
-        return *done.lock().unwrap();
-    }
-    let set = LocalSet::new();
-    let task = set.spawn_local(Box::pin(advance_inside(inner, true, done)));
-    if in_set {
-        set.await;
-        task.await.unwrap()
-    } else {
-        set.run_until(task).await.unwrap()
-    }
-}
-
-/// Each turn of the runtime has many of a set's tasks in it, and each of those may drive a set.
-#[test]
-fn advance_lets_the_tasks_of_all_sets_around_it_run() {
-    let cases: [&[usize]; 6] =
-        [&[300, 300], &[1, 1, 1], &[300, 0, 0, 0], &[0, 300, 0], &[0, 300, 0, 0], &[100; 6]];
-    for tasks in cases {
-        let done = paused(advance_inside(tasks, false, Arc::default()));
-        assert_eq!(done, tasks.iter().sum(), "{tasks:?}");
-    }
-}
-
 /// It waits for what is queued, not for all that goes on.
 #[test]
 fn advance_ends_beside_tasks_that_never_rest() {
@@ -210,17 +168,6 @@ fn advance_ends_beside_tasks_that_never_rest() {
         });
         advance(MS).await;
     });
-    let (outer, inner) = (LocalSet::new(), LocalSet::new());
-    for set in [&outer, &inner] {
-        set.spawn_local(async {
-            loop {
-                yield_now().await;
-            }
-        });
-    }
-    paused(outer.run_until(async {
-        spawn_local(async move { inner.run_until(advance(MS)).await }).await.unwrap();
-    }));
 }
 
 /// Their differences, by the paused clock too: an earlier one is no time before a later one, or none.

@@ -37,7 +37,7 @@ use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace
 use crate::runtime::{Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
-const MAX_POLLS: usize = 61;
+pub(crate) const MAX_POLLS: usize = 61;
 
 /// The queue from outside goes first once in this many polls.
 const REMOTE_INTERVAL: usize = 31;
@@ -106,31 +106,25 @@ impl Driven {
         // SAFETY: the frames in the list are on this thread's stack and in use, while whoever asks is called from there.
         unsafe { top.as_ref() }
     }
-
-    /// All that this thread drives, from the innermost one outward.
-    fn all<'a>() -> impl Iterator<Item = &'a Self> {
-        // SAFETY: as the innermost one, the others are on this thread's stack and in use.
-        std::iter::successors(Self::innermost(), |driven| unsafe { driven.outer.as_ref() })
-    }
 }
 
 /// True if this thread drives the set whose address this is, or one inside of it: its tasks go on only when what
 /// this thread does now has returned.
 pub(crate) fn is_driven_below(scheduler: *const ()) -> bool {
-    Driven::all().any(|driven| ptr::eq(driven.set.cast(), scheduler))
+    // SAFETY: as the innermost one, the others are on this thread's stack and in use.
+    let outer = |driven: &&Driven| unsafe { driven.outer.as_ref() };
+    std::iter::successors(Driven::innermost(), outer)
+        .any(|driven| ptr::eq(driven.set.cast(), scheduler))
 }
 
-/// How many tasks of the sets that this thread drives are queued. `None` if it drives none.
-pub(crate) fn queued_in_sets() -> Option<usize> {
-    Driven::innermost()?;
-    let queued = Driven::all().map(|driven| {
-        // SAFETY: a set that is driven is alive.
-        let set = unsafe { &*driven.set };
-        // SAFETY: this thread drives the set (invariant 1), and the queue is not touched meanwhile.
-        let local = set.local.with(|local| unsafe { (*local).len() });
-        local + set.remote.lock().unwrap_or_else(PoisonError::into_inner).len()
-    });
-    Some(queued.sum())
+/// How many tasks of the set that this thread drives are queued.
+pub(crate) fn queued_in_set() -> usize {
+    let Some(driven) = Driven::innermost() else { return 0 };
+    // SAFETY: a set that is driven is alive.
+    let set = unsafe { &*driven.set };
+    // SAFETY: this thread drives the set (invariant 1), and the queue is not touched meanwhile.
+    let local = set.local.with(|local| unsafe { (*local).len() });
+    local + set.remote.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
 
 /// True if `waker` belongs to a task or a `block_on` of this crate, and no other executor is between

@@ -17,7 +17,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize};
@@ -271,16 +271,17 @@ pub fn resume() {
 /// # }
 /// ```
 pub fn advance(duration: Duration) -> impl Future<Output = ()> {
-    Advance { moves: Some(duration), times: 0, until: 0 }
+    Advance::Moves(duration)
 }
 
 /// A future of its own, as the poll of an `async fn` cannot name the caller's line.
-struct Advance {
-    moves: Option<Duration>,
-    /// Then it lets others go first as long as something is queued: at most so many times more...
-    times: u64,
-    /// ... and until the runtime has made so many polls.
-    until: u64,
+enum Advance {
+    Moves(Duration),
+    /// Lets others go first as long as something is queued: at most so many times, and until so many polls were made.
+    Yields {
+        times: u64,
+        until: u64,
+    },
 }
 
 impl Future for Advance {
@@ -288,52 +289,36 @@ impl Future for Advance {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(duration) = self.moves.take() {
-            advance_now(duration);
-            let (queued, polls) = queue();
-            (self.times, self.until) = (queued, polls + queued);
-        } else {
-            let (queued, polls) = queue();
-            if queued == 0 || self.times == 0 || polls >= self.until {
-                return Poll::Ready(());
+        match &mut *self {
+            Self::Moves(duration) => {
+                advance_now(*duration);
+                let (queued, polls) = queue();
+                // In a `LocalSet` it is polled so many times before the runtime has a turn.
+                let times = queued + task::LOCAL_POLLS as u64;
+                *self = Self::Yields { times, until: polls + queued + 1 };
             }
-            self.times -= 1;
+            Self::Yields { times, until } => {
+                let (queued, polls) = queue();
+                if queued == 0 || *times == 0 || polls >= *until {
+                    return Poll::Ready(());
+                }
+                *times -= 1;
+                // This poll may be one of those that are counted.
+                *until += 1;
+            }
         }
-        self.until += wake_after_a_turn(cx.waker());
+        cx.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// Wakes whoever waits when the others have had a turn. In a `LocalSet` that takes a task of the runtime: who wakes itself
-/// there is polled many times before the runtime has a turn, or a set around it. Returns how many polls of the runtime that
-/// may take.
-fn wake_after_a_turn(waker: &Waker) -> u64 {
-    /// Wakes also if the task is cancelled: its runtime may go before whoever waits.
-    struct Wakes(Waker);
-    impl Drop for Wakes {
-        fn drop(&mut self) {
-            self.0.wake_by_ref();
-        }
-    }
-    if task::queued_in_sets().is_none() {
-        waker.wake_by_ref();
-        return 1;
-    }
-    let wakes = Wakes(waker.clone());
-    drop(Handle::current().spawn(async move {
-        let _wakes = wakes;
-        task::yield_now().await;
-    }));
-    3
-}
-
-/// How many tasks are queued in the current runtime and in the `LocalSet`s that this thread drives, and how many polls the
+/// How many tasks are queued in the current runtime and in the `LocalSet` that this thread drives, and how many polls the
 /// runtime has made.
 fn queue() -> (u64, u64) {
     let metrics = Handle::current().metrics();
     let members = 0..metrics.num_workers();
     let local: usize = members.map(|member| metrics.worker_local_queue_depth(member)).sum();
-    let queued = metrics.global_queue_depth() + local + task::queued_in_sets().unwrap_or(0);
+    let queued = metrics.global_queue_depth() + local + task::queued_in_set();
     (queued as u64, metrics.polls_count())
 }
 
