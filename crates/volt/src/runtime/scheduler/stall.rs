@@ -20,14 +20,14 @@
 //! [`FIRST_LOOK`]. And a member that is about to poll something of another kind wakes a drowsy
 //! watcher ([`Worker::rouse_watcher`]), once for each such period; the next one begins step by
 //! step, so that a runtime which polls both kinds wakes it seldom. (The future of a
-//! `block_on` is of a kind, too.) After [`TRUST`] calm looks the next ones are after [`LONG_LOOK`]; a member that
-//! is found to stand still costs this trust for long ([`TRUST_AGAIN`]). What is left: a kind that has been quick
-//! and does not return from a poll in such a period is seen at work after [`CALM_LOOK`] or [`LONG_LOOK`], and to
-//! stand still after a [`FIRST_LOOK`] more, so after about 129 ms once, and 33 ms then; otherwise two looks take 8 ms at most.
-//! (So it is for one that is not quick, if the watcher becomes drowsy in the same moment: the flag is a hint.)
+//! `block_on` is of a kind, too.) What is left: a kind that has been quick and does not return from a
+//! poll in such a period is seen at work after [`CALM_LOOK`], and to
+//! stand still after a [`FIRST_LOOK`] more, so after about 33 ms; otherwise two looks take 8 ms at most.
+//! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
+//! flag is a hint.)
 //!
 //! A watcher whose first look finds nobody at work, and that nothing was polled since it is one, is of no more use if the
-//! bursts of activity are rare. If the last one was less than [`LONG_LOOK`] ago, it stays.
+//! bursts of activity are rare. If the last one was less than [`CALM_LOOK`] ago, it stays.
 //!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
 //! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
@@ -56,11 +56,6 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(4);
 /// The same while the others do nothing that could take long.
 const CALM_LOOK: Duration = Duration::from_millis(32);
-/// The same when they are trusted.
-const LONG_LOOK: Duration = Duration::from_millis(128);
-/// Calm looks before the others are trusted: at first, and after a slow poll.
-const TRUST: usize = 8;
-const TRUST_AGAIN: usize = 1024;
 /// Members that poll once in more than so much time, all together, poll seldom.
 const FEW_NS: u64 = 250_000;
 
@@ -165,8 +160,6 @@ pub(super) enum Look {
 #[derive(Debug)]
 pub(super) struct Sleep {
     is: AtomicUsize,
-    /// How many calm looks there have to be before the next ones are rare.
-    wary: AtomicUsize,
     /// When a watcher went to sleep for good last.
     quiet_ns: AtomicU64,
 }
@@ -179,8 +172,7 @@ const ROUSED: usize = 2;
 
 impl Sleep {
     pub(super) fn new() -> Self {
-        let wary = AtomicUsize::new(TRUST);
-        Self { is: AtomicUsize::new(LIGHT), wary, quiet_ns: AtomicU64::new(0) }
+        Self { is: AtomicUsize::new(LIGHT), quiet_ns: AtomicU64::new(0) }
     }
 
     /// True if the watcher sleeps for long.
@@ -202,21 +194,6 @@ impl Sleep {
 
     fn rouse(&self) {
         self.set(ROUSED);
-    }
-
-    /// After a look that found all calm: how long the next one has time.
-    fn calm_look(&self) -> Duration {
-        // ORD relaxed: one watcher after the other.
-        let Some(fewer) = self.wary.load(Relaxed).checked_sub(1) else { return LONG_LOOK };
-        // ORD relaxed: as above.
-        self.wary.store(fewer, Relaxed);
-        CALM_LOOK
-    }
-
-    /// A member stood still.
-    fn be_wary(&self) {
-        // ORD relaxed: as in `calm_look`.
-        self.wary.store(TRUST_AGAIN, Relaxed);
     }
 
     /// After a look.
@@ -247,7 +224,7 @@ impl Sleep {
     fn was_short(&self, now_ns: u64) -> bool {
         // ORD relaxed: a hint.
         let quiet = self.quiet_ns.load(Relaxed);
-        quiet != 0 && now_ns.saturating_sub(quiet) < LONG_LOOK.as_nanos() as u64
+        quiet != 0 && now_ns.saturating_sub(quiet) < CALM_LOOK.as_nanos() as u64
     }
 }
 
@@ -277,14 +254,13 @@ impl Watch {
         std::mem::replace(&mut self.turns, turns) != turns
     }
 
-    /// After a look that found something to watch; if all that was done will not take long, the next
-    /// one is after `calm`, or on the way there.
-    fn look_again(&mut self, calm: Option<Duration>, at_once: bool) {
-        self.interval = match (self.interval * 2, calm) {
-            (_, Some(calm)) if at_once => calm,
-            (longer, Some(calm)) => longer.min(calm),
+    /// After a look that found something to watch; `calm` if all that was done will not take long.
+    fn look_again(&mut self, calm: bool, at_once: bool) {
+        self.interval = match self.interval * 2 {
+            _ if calm && at_once => CALM_LOOK,
+            longer if calm => longer.min(CALM_LOOK),
             _ if self.is_drowsy() => FIRST_LOOK,
-            (longer, None) => longer.min(LAST_LOOK),
+            longer => longer.min(LAST_LOOK),
         };
     }
 
@@ -350,7 +326,6 @@ impl Worker<'_> {
                 continue;
             }
             if slot.watched.is_news(polls) {
-                shared.sleep.be_wary();
                 if shared.slow.is_none() {
                     slot.metrics.slow_polls.add_shared(1);
                 }
@@ -379,7 +354,6 @@ impl Worker<'_> {
             return Look::Quiet;
         }
         let few = polls.saturating_mul(FEW_NS) < watch.interval.as_nanos() as u64;
-        let calm = calm.then(|| shared.sleep.calm_look());
         watch.look_again(calm, few && !shared.sleep.was_roused());
         shared.sleep.looked(watch);
         Look::Again

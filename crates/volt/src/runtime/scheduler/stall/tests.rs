@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::Arc;
 
-use super::{CALM_LOOK, FEW_NS, FIRST_LOOK, LAST_LOOK, LONG_LOOK, Look, TRUST, Watch};
+use super::{CALM_LOOK, FEW_NS, FIRST_LOOK, LAST_LOOK, Look, Watch};
 use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -22,13 +22,11 @@ use crate::time::Clock;
 
 const SLOW: usize = 48;
 
-/// Members 0, the watcher, 1, which works from time to time, and 2, all of them parked; who works is not
-/// trusted.
+/// Members 0, the watcher, 1, which works from time to time, and 2, all of them parked.
 fn with_members(test: impl FnOnce(&Arc<Shared>, [&Worker<'_>; 3])) {
     by_hand::with_members(|shared, members| {
         assert!(shared.idle.park(0, false, false).watcher);
         let _ = (shared.idle.park(1, false, true), shared.idle.park(2, false, false));
-        shared.sleep.be_wary();
         test(shared, members);
     });
 }
@@ -97,41 +95,13 @@ fn looks_become_rare_step_by_step_while_polls_are_many() {
     });
 }
 
-/// Until a member stands still, which is not forgotten soon.
-#[test]
-fn looks_become_rarer_when_members_are_trusted() {
-    with_members(|shared, members| {
-        shared.sleep.wary.store(TRUST, Relaxed);
-        let mut watch = members[0].begin_watch();
-        for _ in 0..TRUST {
-            poll_and_look(members, QUICK, &mut watch);
-            assert_eq!(watch.interval, CALM_LOOK);
-        }
-        poll_and_look(members, QUICK, &mut watch);
-        assert_eq!(watch.interval, LONG_LOOK);
-        get_up(&shared.idle, 1);
-        poll_and_look(members, QUICK, &mut watch);
-        assert_eq!(watch.interval, FIRST_LOOK, "somebody is at work");
-        std::thread::sleep(2 * FIRST_LOOK);
-        let _ = members[0].look_after_others(&mut watch);
-        assert_eq!(members[1].slot.metrics.slow_polls.get(), 1);
-        let _ = shared.idle.park(1, false, true);
-        shared.quick.learn(QUICK);
-        for _ in 0..2 * TRUST {
-            poll_and_look(members, QUICK, &mut watch);
-            assert!(watch.interval <= CALM_LOOK);
-        }
-        assert_eq!(watch.interval, CALM_LOOK);
-    });
-}
-
 /// Otherwise every burst would cost as many looks as a runtime that is up for long.
 #[test]
 fn a_burst_is_not_watched_after_its_end_unless_they_are_frequent() {
     with_members(|shared, members| {
         let mut watch = members[0].begin_watch();
         assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
-        std::thread::sleep(2 * LONG_LOOK);
+        std::thread::sleep(2 * CALM_LOOK);
         let mut watch = members[0].begin_watch();
         assert!(matches!(members[0].look_after_others(&mut watch), Look::Quiet));
         // As if it were just now, however long this thread has had no processor.
