@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub(crate) rounds: usize,
     /// Rounds of rows that measure for a fixed time.
     pub(crate) long_rounds: usize,
-    /// As many times the rounds are measured at most, while Volt's ratio to the best peer is wide.
+    /// They are doubled up to so many times their number, while Volt's ratio to the best peer is wide.
     pub(crate) patience: usize,
     pub(crate) detail_rounds: usize,
     pub(crate) batch: Duration,
@@ -112,7 +112,9 @@ pub(crate) fn measure(
     }
     let (rounds, most) = (plan.rounds_of(row), plan.most_rounds_of(row));
     for round in 0..most {
-        if round >= rounds && !is_wide(row, &states) {
+        // Not after each round: who stops as soon as an interval is narrow prefers those that are so by luck.
+        let asks = round % rounds == 0 && (round / rounds).is_power_of_two();
+        if asks && !is_wide(row, &states) {
             break;
         }
         for index in rotated(states.len(), round) {

@@ -2,7 +2,7 @@
 
 use std::fs::{File as StdFile, Metadata, Permissions};
 use std::future::poll_fn;
-use std::io::{self, IoSlice, SeekFrom};
+use std::io::{self, IoSlice, Seek, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -179,11 +179,15 @@ impl File {
     /// # }
     /// ```
     pub async fn into_std(mut self) -> StdFile {
-        // The file is returned even if its position could not be moved back.
-        let _ = poll_fn(|cx| self.operations.get_mut().poll_rewound(cx)).await;
-        self.try_into_std().unwrap_or_else(|_| {
+        let ahead = poll_fn(|cx| self.operations.get_mut().poll_ahead(cx)).await;
+        let mut file = self.try_into_std().unwrap_or_else(|_| {
             panic!("a cancelled call still has the file: `metadata` or another")
-        })
+        });
+        if ahead > 0 {
+            // It is returned even if its position cannot be moved back. That does not block, and needs no runtime.
+            let _ = file.seek(SeekFrom::Current(-(ahead as i64)));
+        }
+        file
     }
 
     /// Gives the file back, unless an operation is under way, also one that was cancelled.

@@ -414,18 +414,12 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         }
     }
 
-    /// Forgets bytes that were read ahead, and moves the position back over them.
-    pub(crate) fn poll_rewound(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>
-    where
-        F: Seek,
-    {
+    /// Forgets bytes that were read ahead: the caller, to whom the file goes, moves its position back over so many.
+    pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         // Also if what was under way is lost: then the bytes are owed still.
         let _ = ready!(self.poll_settled(cx));
-        if self.owed > 0 || !self.buffer().bytes().is_empty() {
-            self.start_seek(SeekFrom::Current(0))?;
-            ready!(self.poll_position(cx))?;
-        }
-        Poll::Ready(Ok(()))
+        self.forget_unread();
+        Poll::Ready(std::mem::take(&mut self.owed))
     }
 }
 

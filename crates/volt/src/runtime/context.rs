@@ -108,9 +108,7 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             set(self.0);
             time::restore_scope(self.1);
-            if self.0.worker.is_null() {
-                memory::keep_little();
-            }
+            run_tasks(self.0.waits != Waits::Anywhere);
         }
     }
     let old = get();
@@ -119,10 +117,14 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
     change(&mut new);
     set(new);
     let _restore = Restore(old, time_scope(&new));
-    if !new.worker.is_null() {
-        memory::keep_much();
-    }
+    run_tasks(new.waits != Waits::Anywhere);
     f()
+}
+
+/// Whether this thread runs tasks from now on.
+#[inline]
+fn run_tasks(runs: bool) {
+    if runs { memory::keep_much() } else { memory::keep_little() }
 }
 
 /// Tells the timers where they are; returns what was before.
@@ -190,7 +192,7 @@ pub(crate) fn set_worker(worker: *const Worker<'_>) {
     context.worker = worker.cast();
     set(context);
     time_scope(&context);
-    if worker.is_null() { memory::keep_little() } else { memory::keep_much() }
+    run_tasks(!worker.is_null());
 }
 
 /// Calls `f` on a thread that may block: no member, but in the same runtime.
@@ -300,6 +302,7 @@ pub(crate) fn forget_member() {
     context.guest = ptr::null();
     set(context);
     time_scope(&context);
+    run_tasks(false);
 }
 
 /// The member that this thread is, of whatever runtime.

@@ -7,6 +7,7 @@
 //! State, for each thread: a list of free blocks for each multiple of [`STEP`] bytes, the bytes that
 //! are in them, and how many that may be: [`MOST`] on a thread that runs tasks, [`LEAST`] on one that
 //! sleeps or is no member. So what a burst leaves behind goes back when the runtime has nothing to do.
+//! What is full of other sizes makes room for a new one by giving all of them back.
 //!
 //! Invariants:
 //! 1. A block in list `n` is nobody else's, was allocated with the [`layout`] of `n`, and its first
@@ -16,8 +17,8 @@
 //! Rejected: sizes in powers of two (an idle task would take 128 bytes, not 72); lists that members
 //! share (a lock, where the allocator has none); memory that goes back to the thread that allocated it.
 //!
-//! Where a tool watches the heap (Miri, AddressSanitizer, loom), nothing is kept: it would not see who
-//! uses a task after its end.
+//! Where a tool watches the heap (Miri, the sanitizers with the flags of `cargo xtask ci`, loom), nothing is
+//! kept: it would not see who uses a task after its end.
 //!
 //! Cost: some ten instructions for either; what finds no block, or no room, costs those more than before.
 
@@ -30,7 +31,7 @@ const STEP: usize = 8;
 /// How many sizes there are, from 0: larger tasks do enough to pay the allocator.
 const SIZES: usize = 64;
 /// Bytes that are kept by a thread that runs tasks.
-const MOST: usize = if cfg!(any(volt_loom, volt_asan, miri)) { 0 } else { 32 << 10 };
+const MOST: usize = if cfg!(any(volt_loom, volt_asan, volt_tsan, miri)) { 0 } else { 32 << 10 };
 /// Bytes that are kept by any other thread.
 const LEAST: usize = if MOST == 0 { 0 } else { 512 };
 
@@ -137,16 +138,27 @@ impl Free {
     /// `place` is a block of the list's layout, and the caller's, who gives it away if this is true.
     #[inline]
     unsafe fn put(&self, list: usize, place: NonNull<u8>) -> bool {
-        let kept = self.kept.get() + list * STEP;
-        if kept > self.limit.get() {
+        let size = list * STEP;
+        if self.kept.get() + size > self.limit.get() && !self.makes_room(list) {
             return false;
         }
-        self.kept.set(kept);
+        self.kept.set(self.kept.get() + size);
         let block = place.cast::<Block>();
         // SAFETY: ours, and large enough: tasks are larger than their header, and aligned to `STEP`.
         unsafe { block.write(Block { next: self.lists[list].get() }) };
         self.lists[list].set(Some(block));
         true
+    }
+
+    /// There is no room for a block of this list. If it is the first of its size, the others are of a time that is
+    /// over: that the next ones of this size end here will pay for them.
+    #[cold]
+    fn makes_room(&self, list: usize) -> bool {
+        let makes = self.lists[list].get().is_none() && list * STEP <= self.limit.get();
+        if makes {
+            self.trim(0);
+        }
+        makes
     }
 
     /// Frees blocks, large ones first, until no more than so many bytes are kept.
@@ -168,7 +180,7 @@ impl Drop for Free {
     }
 }
 
-#[cfg(all(test, not(any(volt_loom, volt_asan, miri))))]
+#[cfg(all(test, not(any(volt_loom, volt_asan, volt_tsan, miri))))]
 mod tests {
     use super::*;
 
@@ -230,6 +242,22 @@ mod tests {
             }
             keep_little();
             assert_eq!(kept(), 72 + 240);
+        });
+    }
+
+    #[test]
+    fn a_size_that_is_new_gets_room() {
+        on_a_new_thread(|| {
+            keep_much();
+            let blocks = |list| (0..1000).map(|_| allocate(layout(list))).collect();
+            free_all(blocks(16), layout(16));
+            assert_eq!(kept(), MOST);
+            free_all(vec![allocate(layout(10))], layout(10));
+            assert_eq!(kept(), 80);
+            free_all(blocks(16), layout(16));
+            assert_eq!(kept(), MOST - MOST % 128 - 128 + 80, "the two are beside each other");
+            free_all(blocks(10), layout(10));
+            assert!((MOST - 80..=MOST).contains(&kept()));
         });
     }
 
