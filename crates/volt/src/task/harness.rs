@@ -322,7 +322,9 @@ unsafe fn free<F: Future>(task: NonNull<Header>) {
         cell.header.join_waker.with_mut(|_| {});
         cell.stage.with_mut(|_| {});
     }
-    // SAFETY: it was allocated with this layout (obligation 1), and nobody is left (2). Nothing in it wants to be dropped.
+    // SAFETY: nobody uses it any more (obligation 2).
+    unsafe { task.cast::<Cell<F>>().drop_in_place() };
+    // SAFETY: it was allocated with this layout (obligation 1), and nobody is left (2).
     unsafe { memory::free(task.cast(), Layout::new::<Cell<F>>()) };
 }
 
