@@ -126,7 +126,7 @@ pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
 pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;
 
-use crate::task::{JoinHandle, trace};
+use crate::task::{JoinHandle, memory, trace};
 use scheduler::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
 pub(crate) use scheduler::guest::block_on_helping;
@@ -556,7 +556,9 @@ fn worker_thread(shared: &Arc<Shared>, index: usize) {
 fn be_worker(shared: &Arc<Shared>, index: usize) {
     let park = shared.park_of(index);
     let worker = Worker::new(shared, index, &park);
+    memory::keep_much();
     context::with_worker(&worker, || worker.run_thread());
+    memory::keep_little();
 }
 
 /// Lets another thread go on as worker `index` of `shared`: an idle one of the blocking pool, if

@@ -108,7 +108,9 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             set(self.0);
             time::restore_scope(self.1);
-            run_tasks(self.0.waits != Waits::Anywhere);
+            if self.0.waits != Waits::Anywhere {
+                memory::keep_much();
+            }
         }
     }
     let old = get();
@@ -117,14 +119,10 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
     change(&mut new);
     set(new);
     let _restore = Restore(old, time_scope(&new));
-    run_tasks(new.waits != Waits::Anywhere);
+    if new.waits == Waits::Anywhere {
+        memory::keep_little();
+    }
     f()
-}
-
-/// Whether this thread runs tasks from now on.
-#[inline]
-fn run_tasks(runs: bool) {
-    if runs { memory::keep_much() } else { memory::keep_little() }
 }
 
 /// Tells the timers where they are; returns what was before.
@@ -192,7 +190,7 @@ pub(crate) fn set_worker(worker: *const Worker<'_>) {
     context.worker = worker.cast();
     set(context);
     time_scope(&context);
-    run_tasks(!worker.is_null());
+    if worker.is_null() { memory::keep_little() } else { memory::keep_much() }
 }
 
 /// Calls `f` on a thread that may block: no member, but in the same runtime.
@@ -302,7 +300,7 @@ pub(crate) fn forget_member() {
     context.guest = ptr::null();
     set(context);
     time_scope(&context);
-    run_tasks(false);
+    memory::keep_little();
 }
 
 /// The member that this thread is, of whatever runtime.
