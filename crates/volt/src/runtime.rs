@@ -556,9 +556,9 @@ fn worker_thread(shared: &Arc<Shared>, index: usize) {
 fn be_worker(shared: &Arc<Shared>, index: usize) {
     let park = shared.park_of(index);
     let worker = Worker::new(shared, index, &park);
-    memory::keep_much();
+    memory::keep();
     context::with_worker(&worker, || worker.run_thread());
-    memory::keep_little();
+    memory::give_back();
 }
 
 /// Lets another thread go on as worker `index` of `shared`: an idle one of the blocking pool, if

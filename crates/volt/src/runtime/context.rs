@@ -109,7 +109,7 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
             set(self.0);
             time::restore_scope(self.1);
             if self.0.waits != Waits::Anywhere {
-                memory::keep_much();
+                memory::keep();
             }
         }
     }
@@ -120,7 +120,7 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
     set(new);
     let _restore = Restore(old, time_scope(&new));
     if new.waits == Waits::Anywhere {
-        memory::keep_little();
+        memory::give_back();
     }
     f()
 }
@@ -190,7 +190,7 @@ pub(crate) fn set_worker(worker: *const Worker<'_>) {
     context.worker = worker.cast();
     set(context);
     time_scope(&context);
-    if worker.is_null() { memory::keep_little() } else { memory::keep_much() }
+    if worker.is_null() { memory::give_back() } else { memory::keep() }
 }
 
 /// Calls `f` on a thread that may block: no member, but in the same runtime.
@@ -300,7 +300,7 @@ pub(crate) fn forget_member() {
     context.guest = ptr::null();
     set(context);
     time_scope(&context);
-    memory::keep_little();
+    memory::give_back();
 }
 
 /// The member that this thread is, of whatever runtime.

@@ -5,8 +5,8 @@
 //! thread, and gives it to those that are spawned there next.
 //!
 //! State, for each thread: a list of free blocks for each multiple of [`STEP`] bytes, the bytes that
-//! are in them, and how many that may be: [`MOST`] on a thread that runs tasks, [`LEAST`] on one that
-//! sleeps or is no member. So what a burst leaves behind goes back when the runtime has nothing to do.
+//! are in them, and how many that may be: [`MOST`] on a thread that runs tasks, none on one that
+//! sleeps or is no member. So a runtime that has nothing to do keeps nothing.
 //! What is full of other sizes makes room for a new one by giving all of them back.
 //!
 //! Invariants:
@@ -32,8 +32,6 @@ const STEP: usize = 8;
 const SIZES: usize = 64;
 /// Bytes that are kept by a thread that runs tasks.
 const MOST: usize = if cfg!(any(volt_loom, volt_asan, volt_tsan, miri)) { 0 } else { 32 << 10 };
-/// Bytes that are kept by any other thread.
-const LEAST: usize = if MOST == 0 { 0 } else { 512 };
 
 std::thread_local! {
     static FREE: Free = const { Free::new() };
@@ -85,18 +83,18 @@ pub(super) unsafe fn free(place: NonNull<u8>, layout: Layout) {
 
 /// This thread runs tasks from now on.
 #[inline]
-pub(crate) fn keep_much() {
+pub(crate) fn keep() {
     // An error means that the thread is ending.
     let _ended = FREE.try_with(|free| free.limit.set(MOST));
 }
 
 /// This thread runs no tasks for a time, or for good.
 #[inline]
-pub(crate) fn keep_little() {
+pub(crate) fn give_back() {
     let _ended = FREE.try_with(|free| {
-        free.limit.set(LEAST);
-        if free.kept.get() > LEAST {
-            free.trim(LEAST);
+        free.limit.set(0);
+        if free.kept.get() > 0 {
+            free.empty();
         }
     });
 }
@@ -120,7 +118,7 @@ const fn layout(list: usize) -> Layout {
 impl Free {
     const fn new() -> Self {
         let lists = [const { Cell::new(None) }; SIZES];
-        Self { lists, kept: Cell::new(0), limit: Cell::new(LEAST) }
+        Self { lists, kept: Cell::new(0), limit: Cell::new(0) }
     }
 
     #[inline]
@@ -156,17 +154,16 @@ impl Free {
     fn makes_room(&self, list: usize) -> bool {
         let makes = self.lists[list].get().is_none() && list * STEP <= self.limit.get();
         if makes {
-            self.trim(0);
+            self.empty();
         }
         makes
     }
 
-    /// Frees blocks, large ones first, until no more than so many bytes are kept.
+    /// Frees all blocks.
     #[cold]
-    fn trim(&self, most: usize) {
-        for list in (0..SIZES).rev() {
-            while self.kept.get() > most {
-                let Some(block) = self.take(list) else { break };
+    fn empty(&self) {
+        for list in 0..SIZES {
+            while let Some(block) = self.take(list) {
                 // SAFETY: it was allocated with this layout (invariant 1), and is in no list any more.
                 unsafe { dealloc(block.as_ptr(), layout(list)) };
             }
@@ -176,7 +173,7 @@ impl Free {
 
 impl Drop for Free {
     fn drop(&mut self) {
-        self.trim(0);
+        self.empty();
     }
 }
 
@@ -205,6 +202,7 @@ mod tests {
     #[test]
     fn what_was_freed_is_given_to_the_next_of_its_size() {
         on_a_new_thread(|| {
+            keep();
             let (small, large) = (layout(9), layout(10));
             let first = [allocate(small), allocate(small), allocate(large)];
             free_all(vec![first[2]], large);
@@ -219,36 +217,24 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_keeps_much_only_while_it_runs_tasks() {
+    fn a_thread_keeps_some_only_while_it_runs_tasks() {
         on_a_new_thread(|| {
             let layout = layout(16);
             let some = || (0..1000).map(|_| allocate(layout)).collect();
             free_all(some(), layout);
-            assert_eq!(kept(), LEAST, "it is no member");
-            keep_much();
+            assert_eq!(kept(), 0, "it is no member");
+            keep();
             free_all(some(), layout);
             assert_eq!(kept(), MOST);
-            keep_little();
-            assert_eq!(kept(), LEAST, "it sleeps");
-        });
-    }
-
-    #[test]
-    fn large_blocks_go_first_and_what_fits_stays() {
-        on_a_new_thread(|| {
-            keep_much();
-            for list in [SIZES - 1, 9, 30] {
-                free_all(vec![allocate(layout(list))], layout(list));
-            }
-            keep_little();
-            assert_eq!(kept(), 72 + 240);
+            give_back();
+            assert_eq!(kept(), 0, "it sleeps");
         });
     }
 
     #[test]
     fn a_size_that_is_new_gets_room() {
         on_a_new_thread(|| {
-            keep_much();
+            keep();
             let blocks = |list| (0..1000).map(|_| allocate(layout(list))).collect();
             free_all(blocks(16), layout(16));
             assert_eq!(kept(), MOST);
@@ -264,6 +250,7 @@ mod tests {
     #[test]
     fn other_layouts_are_not_kept() {
         on_a_new_thread(|| {
+            keep();
             for (size, align) in [(96, 16), (96, 4), (SIZES * STEP, STEP), (100, STEP)] {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 assert_eq!(list_of(layout), None, "{layout:?}");
@@ -283,8 +270,8 @@ mod tests {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let choice = (random >> 33) as usize;
                 match choice % 1000 {
-                    0 => keep_little(),
-                    1..10 => keep_much(),
+                    0 => give_back(),
+                    1..10 => keep(),
                     _ => {}
                 }
                 if choice % 3 > 0 && live.len() < 300 {

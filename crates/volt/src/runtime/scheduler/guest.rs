@@ -196,7 +196,7 @@ impl<'r> Guest<'r> {
         // SAFETY: no pointer, no obligation.
         unsafe { self.park.set_driver(None) };
         crate::time::slack::restore();
-        crate::task::memory::keep_little();
+        crate::task::memory::give_back();
         if self.shared.is_current_thread() && self.shared.is_shut_down() {
             // Perhaps by a task on this thread, which could not wait for itself.
             self.shared.shut_down_current_thread(None);

@@ -221,13 +221,13 @@ impl Worker<'_> {
         let limit = roles.watcher.then(|| self.watch.get().interval);
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
-        memory::keep_little();
+        memory::give_back();
         let reasons = if roles.driver {
             self.wait_in_driver(limit)
         } else {
             self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
-        memory::keep_much();
+        memory::keep();
         let now = self.now_ns();
         self.rested.set(self.pace.woke(now, roles.driver));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
