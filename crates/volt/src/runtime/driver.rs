@@ -3,9 +3,12 @@
 //! The [`Driver`] is the part that one member at a time has (`scheduler/idle.rs` says who); the
 //! [`Handle`] is everybody's.
 
+mod alarm;
+
 use std::io;
 use std::time::Duration;
 
+use self::alarm::Alarm;
 use crate::reactor;
 use crate::time::{Clock, Timers};
 
@@ -20,6 +23,8 @@ pub(crate) struct Handle {
     pub(crate) reactor: reactor::Handle,
     pub(crate) timers: Timers,
     pub(crate) clock: Clock,
+    /// Where a member sleeps that waits for nothing, and whose sleep others put off.
+    pub(crate) alarm: Alarm,
     #[cfg(volt_loom)]
     bell: volt_sync::internal::Parker,
 }
@@ -44,6 +49,7 @@ impl Driver {
             reactor: handle,
             timers,
             clock,
+            alarm: Alarm::default(),
             #[cfg(volt_loom)]
             bell: volt_sync::internal::Parker::new(),
         };

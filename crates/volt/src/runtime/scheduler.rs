@@ -6,6 +6,7 @@ mod below;
 mod by_hand;
 mod cancel;
 mod crowd;
+mod doze;
 pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;

@@ -200,6 +200,12 @@ impl Summary {
         self.attached() > self.parked() + 1
     }
 
+    /// True if nobody runs.
+    #[inline]
+    pub(crate) const fn all_parked(self) -> bool {
+        self.parked() >= self.attached()
+    }
+
     /// True if something that needs watching should wake somebody.
     #[inline]
     pub(crate) const fn wants_watcher(self) -> bool {
@@ -227,7 +233,7 @@ impl std::fmt::Debug for Summary {
 
 /// Stands where the total order of SeqCst accesses is needed that loom does not give.
 #[inline(always)]
-fn total_order() {
+pub(super) fn total_order() {
     #[cfg(volt_loom)]
     // ORD[ID1] release: with the fence of the other side, what the total order of the SeqCst
     // ORD[ID1] acquire: accesses gives outside of loom.

@@ -1,7 +1,8 @@
-//! Where one thread sleeps: on its futex, or in the driver.
+//! Where one thread sleeps: on its futex, in the driver, or at the alarm.
 //!
 //! Purpose: the `Parker` of `volt-sync` with two more things to know: why the thread was woken,
-//! and whether it sleeps in the driver, whom only the reactor's own wake-up gets out.
+//! and whether it sleeps in the driver, whom only the reactor's own wake-up gets out, or at the driver's
+//! alarm (`doze.rs`), which has to ring.
 //!
 //! State: one word of reasons and the way of sleeping.
 //!
@@ -12,9 +13,10 @@
 //! | EVENT   | the same, if it wakes the thread while turning the driver | `take` | where ROOT came from |
 //! | FUTEX   | `sleep`                  | `take`       | asleep on the word                         |
 //! | DRIVER  | `enter_driver`           | `take`       | asleep in the driver                       |
+//! | ALARM   | `enter_alarm`            | `take`       | asleep at the alarm                        |
 //!
 //! Invariants:
-//! 1. Only the thread itself sets FUTEX and DRIVER, and only while no reason is set.
+//! 1. Only the thread itself sets FUTEX, DRIVER and ALARM, and only while no reason is set.
 //! 2. A reason is cleared only by the thread's read-modify-write that reports it (finding K4: a
 //!    plain store could erase a reason that it never saw).
 //! 3. `driver` points to a live driver handle, or is None; it changes only under its lock.
@@ -24,7 +26,7 @@
 //! | [SP1] | `Park::unpark`, `Park::claim` | `Park::take` | what the waker did before | `unpark_against_sleep` |
 //!
 //! Progress: the word is compared by the futex itself, so a reason that is set before the thread
-//! sleeps keeps it awake; one that is set later finds FUTEX or DRIVER and wakes it. A thread that sets one
+//! sleeps keeps it awake; one that is set later finds FUTEX, DRIVER or ALARM and wakes it. A thread that sets one
 //! itself, in its turn of the driver, has returned from the wait of that turn, and takes the reasons after it.
 //!
 //! Cost: unpark 1 RMW, and a system call only if the thread sleeps; `take` with nothing to take a
@@ -48,6 +50,8 @@ pub(crate) const ROOT: u32 = 2;
 pub(crate) const EVENT: u32 = 16;
 const FUTEX: u32 = 4;
 const DRIVER: u32 = 8;
+const ALARM: u32 = 32;
+const PLACES: u32 = FUTEX | DRIVER | ALARM;
 const REASONS: u32 = CLAIMED | ROOT | EVENT;
 
 /// One thread's place to sleep.
@@ -84,25 +88,25 @@ impl Park {
         }
     }
 
-    /// Gives the thread a reason. Where it sleeps (FUTEX or DRIVER), if it is the caller's to wake it.
+    /// Gives the thread a reason. Where it sleeps, if it is the caller's to wake it.
     #[inline]
     fn give(&self, reason: u32) -> u32 {
         // ORD[SP1] release: everything before this call happens before the `take` that reports it.
         let previous = self.state.word().fetch_or(reason, Release);
-        if previous & REASONS == 0 { previous & (FUTEX | DRIVER) } else { 0 }
+        if previous & REASONS == 0 { previous & PLACES } else { 0 }
     }
 
-    /// Gives the thread the reason CLAIMED. True if it sleeps in the driver, and the caller has to get it out
-    /// of there.
+    /// Gives the thread the reason CLAIMED, and wakes it. It sleeps nowhere else than here and in `driver`.
     ///
     /// A thread that has this reason may be gone, with this object, before the call returns: it may have
     /// been about to wake up by itself. So nothing of it is read after that; of the futex, the address is used.
-    pub(crate) fn claim(&self) -> bool {
-        let sleep = self.give(CLAIMED);
-        if sleep == FUTEX {
-            self.state.wake(1);
+    pub(crate) fn claim(&self, driver: &driver::Handle) {
+        match self.give(CLAIMED) {
+            FUTEX => self.state.wake(1),
+            DRIVER => driver.unpark(),
+            ALARM => driver.alarm.ring(),
+            _ => {}
         }
-        sleep == DRIVER
     }
 
     #[cold]
@@ -117,7 +121,8 @@ impl Park {
         let driver = self.driver.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(driver) = *driver {
             // SAFETY: it is replaced, under the lock that we hold, before it is freed.
-            unsafe { driver.as_ref() }.unpark();
+            let driver = unsafe { driver.as_ref() };
+            if sleep == ALARM { driver.alarm.ring() } else { driver.unpark() }
         }
     }
 
@@ -132,7 +137,7 @@ impl Park {
     #[inline]
     fn root_reason(&self) -> u32 {
         // ORD relaxed: a hint.
-        let sleeps = self.state.word().load(Relaxed) & (FUTEX | DRIVER) != 0;
+        let sleeps = self.state.word().load(Relaxed) & PLACES != 0;
         if sleeps && context::turns_driver() { ROOT | EVENT } else { ROOT }
     }
 
@@ -157,8 +162,7 @@ impl Park {
     /// Sleeps on the futex until there is a reason, at most for `timeout`. Returns the reasons:
     /// none after the timeout, or by chance.
     pub(crate) fn sleep(&self, timeout: Option<Duration>) -> u32 {
-        // ORD relaxed: entering the sleep carries nothing.
-        if self.state.word().compare_exchange(0, FUTEX, Relaxed, Relaxed).is_ok() {
+        if self.enter(FUTEX) {
             self.state.wait(FUTEX, timeout);
         }
         self.take()
@@ -166,8 +170,17 @@ impl Park {
 
     /// Announces that the thread is about to sleep in the driver. False if there is a reason not to.
     pub(crate) fn enter_driver(&self) -> bool {
+        self.enter(DRIVER)
+    }
+
+    /// The same, at the driver's alarm.
+    pub(crate) fn enter_alarm(&self) -> bool {
+        self.enter(ALARM)
+    }
+
+    fn enter(&self, place: u32) -> bool {
         // ORD relaxed: entering the sleep carries nothing.
-        self.state.word().compare_exchange(0, DRIVER, Relaxed, Relaxed).is_ok()
+        self.state.word().compare_exchange(0, place, Relaxed, Relaxed).is_ok()
     }
 
     /// A waker that gives `park` the reason ROOT.

@@ -410,9 +410,7 @@ impl Shared {
         // ORD[GU3] acquire: the guest's place to sleep.
         let park = self.slots[index].park.load(Acquire);
         // SAFETY: a member that was claimed stays until it has its token.
-        if unsafe { &*park }.claim() {
-            self.driver_handle.unpark();
-        }
+        unsafe { &*park }.claim(&self.driver_handle);
     }
 
     /// Puts a task that is no longer a member's into the injector, and a task that found no place

@@ -4,10 +4,13 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
 
 use volt_sync::internal::primitive::{fence, spin};
 
+use super::doze;
 use super::idle::{Roles, SelfUnpark};
+use super::pace::REST_NS;
 use super::park::{CLAIMED, EVENT, ROOT};
 use super::quick;
 use super::stall::Look;
@@ -224,16 +227,29 @@ impl Worker<'_> {
         memory::give_back();
         let reasons = if roles.driver {
             self.wait_in_driver(limit)
+        } else if let Some(interval) = self.dozes(roles) {
+            self.doze(interval)
         } else {
             self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
         memory::keep();
         let now = self.now_ns();
-        self.rested.set(self.pace.woke(now, roles.driver));
+        let since = self.pace.woke(now, roles.driver);
+        self.rested.set(since >= REST_NS);
+        self.wakes_seldom.set(since >= doze::HALF);
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
         call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);
+        if self.is_running() {
+            self.put_off_watcher();
+        }
+    }
+
+    /// If this member is a drowsy watcher, and there is an alarm: for how long it sleeps there.
+    fn dozes(&self, roles: Roles) -> Option<Option<Duration>> {
+        let interval = self.watch.get().dozes().filter(|_| roles.watcher)?;
+        self.shared.driver_handle.alarm.is_there().then_some(interval)
     }
 
     /// True if the workers have polled anything since this was asked last.
@@ -244,9 +260,12 @@ impl Worker<'_> {
     }
 
     /// Waits for events, timers, and others.
-    fn wait_in_driver(&self, limit: Option<std::time::Duration>) -> u32 {
+    fn wait_in_driver(&self, limit: Option<Duration>) -> u32 {
         if !self.park.enter_driver() {
             return self.park.take();
+        }
+        if self.wakes_seldom.get() {
+            self.let_watcher_rest();
         }
         let nothing_to_run = || !self.has_own_tasks() && !self.park.is_notified();
         self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run));
@@ -379,6 +398,11 @@ impl Worker<'_> {
                 return;
             }
             Look::Again => {}
+            Look::Quiet if !roles.driver && self.may_rest() => {
+                watch.rest();
+                self.watch.set(watch);
+                self.shared.sleep.set_drowsy();
+            }
             Look::Quiet => {
                 self.shared.idle.release_watch(self.index);
                 // Look again: who pushed before may have relied on us.
@@ -394,6 +418,11 @@ impl Worker<'_> {
         // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
         #[cfg(not(volt_mutant = "stops_quietly"))]
         self.notify_of_work();
+    }
+
+    /// True if this member, which watches, can go on doing so while nothing happens.
+    fn may_rest(&self) -> bool {
+        self.shared.idle.load().all_parked() && self.shared.driver_handle.alarm.is_there()
     }
 
     /// Somebody has cleared this member's parked bit: it is a searcher now.

@@ -10,7 +10,7 @@
 //! A driver that nobody has, and that nobody has turned since the last look, is taken. (One that was
 //! is looked after by a member that runs: to take it would be to take turns with that member for
 //! each event.) If nothing at all happened since the last look and nothing is left to watch, the
-//! watcher goes to sleep for good.
+//! watcher goes to sleep for good, or rests.
 //!
 //! A runtime that does a little every few milliseconds should not pay for two wake-ups where one is
 //! enough. So the watcher is *drowsy*, and looks after [`CALM_LOOK`] only, as long as each look finds that
@@ -26,8 +26,11 @@
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
 //! flag is a hint.)
 //!
-//! A watcher whose first look finds nobody at work, and that nothing was polled since it is one, is of no more use if the
-//! bursts of activity are rare. If the last one was less than [`CALM_LOOK`] ago, it stays.
+//! And nobody wakes up as long as those who would be watched do: a drowsy watcher sleeps at an alarm that they put off, and
+//! turn off if they work less often than that. A watcher that finds nothing to watch, and all parked, stays one there
+//! (`doze.rs`). Where there is no alarm, or the watcher is the member in the driver, it goes to sleep for good; but one whose
+//! first look finds nobody at work, and that nothing was polled since it is one, stays if the last burst of activity
+//! was less than [`CALM_LOOK`] ago.
 //!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
 //! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
@@ -44,6 +47,7 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicU64, AtomicUsize};
 
+use super::doze::Doze;
 use super::quick::{self, QUICK_NS};
 use super::shared::Slot;
 use super::worker::Worker;
@@ -55,7 +59,7 @@ pub(crate) const STALL_NS: u64 = 1_000_000;
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(4);
 /// The same while the others do nothing that could take long.
-const CALM_LOOK: Duration = Duration::from_millis(32);
+pub(super) const CALM_LOOK: Duration = Duration::from_millis(32);
 /// Members that poll once in more than so much time, all together, poll seldom.
 const FEW_NS: u64 = 250_000;
 
@@ -162,6 +166,7 @@ pub(super) struct Sleep {
     is: AtomicUsize,
     /// When a watcher went to sleep for good last.
     quiet_ns: AtomicU64,
+    pub(super) doze: Doze,
 }
 
 /// It looks often.
@@ -172,7 +177,7 @@ const ROUSED: usize = 2;
 
 impl Sleep {
     pub(super) fn new() -> Self {
-        Self { is: AtomicUsize::new(LIGHT), quiet_ns: AtomicU64::new(0) }
+        Self { is: AtomicUsize::new(LIGHT), quiet_ns: AtomicU64::new(0), doze: Doze::new() }
     }
 
     /// True if the watcher sleeps for long.
@@ -187,7 +192,6 @@ impl Sleep {
         self.is.load(Relaxed) == ROUSED
     }
 
-    #[cfg(all(test, not(volt_loom)))]
     pub(super) fn set_drowsy(&self) {
         self.set(DROWSY);
     }
@@ -246,6 +250,8 @@ pub(super) struct Watch {
     first: bool,
     /// The last burst of activity was not long ago.
     bursts: bool,
+    /// Nothing happens: it need not look before somebody gets up (`doze.rs`).
+    rests: bool,
 }
 
 impl Watch {
@@ -254,8 +260,20 @@ impl Watch {
         std::mem::replace(&mut self.turns, turns) != turns
     }
 
+    /// After a look that found nothing to watch.
+    pub(super) fn rest(&mut self) {
+        self.interval = CALM_LOOK;
+        self.rests = true;
+    }
+
+    /// For how long it sleeps at the alarm, if it is drowsy.
+    pub(super) fn dozes(&self) -> Option<Option<Duration>> {
+        self.is_drowsy().then(|| (!self.rests).then_some(self.interval))
+    }
+
     /// After a look that found something to watch; `calm` if all that was done will not take long.
     fn look_again(&mut self, calm: bool, at_once: bool) {
+        self.rests = false;
         self.interval = match self.interval * 2 {
             _ if calm && at_once => CALM_LOOK,
             longer if calm => longer.min(CALM_LOOK),
@@ -284,6 +302,7 @@ impl Worker<'_> {
             interval: FIRST_LOOK,
             first: true,
             bursts: self.shared.sleep.was_short(now),
+            rests: false,
         }
     }
 

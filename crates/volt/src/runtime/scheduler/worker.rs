@@ -86,6 +86,8 @@ pub(crate) struct Worker<'r> {
     pub(super) found_quick: Cell<bool>,
     /// It had done little for some time when it last woke up, and has since.
     pub(super) rested: Cell<bool>,
+    /// And so little that a watcher may rest meanwhile (`doze.rs`).
+    pub(super) wakes_seldom: Cell<bool>,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
@@ -151,6 +153,7 @@ impl<'r> Worker<'r> {
             overtook: Cell::new(false),
             found_quick: Cell::new(false),
             rested: Cell::new(false),
+            wakes_seldom: Cell::new(false),
             pace: Pace::new(&shared.config),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),

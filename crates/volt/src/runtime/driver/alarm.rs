@@ -1,0 +1,197 @@
+//! A place where a thread sleeps until a time that others may move meanwhile.
+//!
+//! Purpose: the end of a wait on a futex, or in the reactor, is known before it begins. Here it is a timer of its own.
+//! (Where there is no such timer, or no descriptors are left for one, there is no alarm.)
+#![cfg_attr(not(target_os = "linux"), forbid(unsafe_code))]
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Made when it is first needed. Three descriptors.
+#[derive(Debug, Default)]
+pub(crate) struct Alarm(OnceLock<Option<imp::Alarm>>);
+
+impl Alarm {
+    /// True if it can be used; otherwise the rest does nothing.
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.get_or_init(|| imp::Alarm::new().ok()).is_some()
+    }
+
+    /// It goes off after this time, or never; whatever was set before is forgotten.
+    pub(crate) fn set(&self, after: Option<Duration>) {
+        if let Some(Some(alarm)) = self.0.get() {
+            alarm.set(after);
+        }
+    }
+
+    /// Sleeps until it goes off or [rings](Self::ring), or has rung since the last sleep; or by chance less. For
+    /// one thread at a time.
+    pub(crate) fn sleep(&self) {
+        if let Some(Some(alarm)) = self.0.get() {
+            alarm.sleep();
+        }
+    }
+
+    /// Ends the sleep, or the next one.
+    pub(crate) fn ring(&self) {
+        if let Some(Some(alarm)) = self.0.get() {
+            alarm.ring();
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(volt_loom)))]
+mod imp {
+    use std::io;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::ptr;
+    use std::time::Duration;
+
+    use mio::unix::SourceFd;
+    use mio::{Events, Interest, Poll, Token, Waker};
+    use volt_sync::internal::primitive::Mutex;
+
+    #[derive(Debug)]
+    pub(super) struct Alarm {
+        sleeper: Mutex<(Poll, Events)>,
+        bell: Waker,
+        timer: OwnedFd,
+    }
+
+    impl Alarm {
+        pub(super) fn new() -> io::Result<Self> {
+            let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+            // SAFETY: takes two numbers.
+            let timer = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
+            if timer == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: made just now, and nobody else's.
+            let timer = unsafe { OwnedFd::from_raw_fd(timer) };
+            let poll = Poll::new()?;
+            let mut source = SourceFd(&timer.as_raw_fd());
+            poll.registry().register(&mut source, Token(0), Interest::READABLE)?;
+            let bell = Waker::new(poll.registry(), Token(1))?;
+            Ok(Self { sleeper: Mutex::new((poll, Events::with_capacity(2))), bell, timer })
+        }
+
+        pub(super) fn set(&self, after: Option<Duration>) {
+            let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            let after = after.map_or(zero, |after| libc::timespec {
+                tv_sec: after.as_secs() as libc::time_t,
+                tv_nsec: after.subsec_nanos() as libc::c_long,
+            });
+            let spec = libc::itimerspec { it_interval: zero, it_value: after };
+            // SAFETY: the descriptor is ours, and `spec` is read during the call only.
+            let set = unsafe {
+                libc::timerfd_settime(self.timer.as_raw_fd(), 0, &raw const spec, ptr::null_mut())
+            };
+            assert_eq!(set, 0, "the timer's descriptor is valid: {}", io::Error::last_os_error());
+        }
+
+        pub(super) fn sleep(&self) {
+            let mut sleeper =
+                self.sleeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (poll, events) = &mut *sleeper;
+            match poll.poll(events, None) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    panic!("the alarm's descriptor is valid: {error}");
+                }
+                _ => {}
+            }
+        }
+
+        pub(super) fn ring(&self) {
+            self.bell.wake().expect("the alarm's descriptor is valid");
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(volt_loom))))]
+mod imp {
+    use std::io;
+    use std::time::Duration;
+
+    #[derive(Debug)]
+    pub(super) enum Alarm {}
+
+    impl Alarm {
+        pub(super) fn new() -> io::Result<Self> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        pub(super) fn set(&self, _: Option<Duration>) {
+            match *self {}
+        }
+
+        pub(super) fn sleep(&self) {
+            match *self {}
+        }
+
+        pub(super) fn ring(&self) {
+            match *self {}
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(volt_loom)))]
+mod tests {
+    use volt_sync::internal::primitive::now;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn it_goes_off_at_the_time_that_was_set_last() {
+        let alarm = Alarm::default();
+        assert!(alarm.is_there());
+        let start = now();
+        std::thread::scope(|scope| {
+            alarm.set(Some(LONG));
+            let sleeper = scope.spawn(|| alarm.sleep());
+            std::thread::sleep(SHORT);
+            alarm.set(None);
+            std::thread::sleep(SHORT);
+            alarm.set(Some(SHORT));
+            sleeper.join().unwrap();
+        });
+        assert!((3 * SHORT..LONG).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_time_that_has_passed_is_forgotten_when_another_one_is_set() {
+        let alarm = Alarm::default();
+        assert!(alarm.is_there());
+        alarm.set(Some(SHORT));
+        std::thread::sleep(2 * SHORT);
+        let start = now();
+        alarm.set(Some(SHORT));
+        alarm.sleep();
+        assert!(start.elapsed() >= SHORT, "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn a_ring_ends_the_sleep_or_the_next_one() {
+        let alarm = Alarm::default();
+        assert!(alarm.is_there());
+        alarm.set(None);
+        alarm.ring();
+        alarm.sleep();
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| alarm.sleep());
+            std::thread::sleep(SHORT);
+            alarm.ring();
+            sleeper.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn one_that_was_never_needed_does_nothing() {
+        let alarm = Alarm::default();
+        alarm.ring();
+        alarm.set(Some(LONG));
+        alarm.sleep();
+    }
+}

@@ -1,0 +1,191 @@
+//! The sleep of a drowsy watcher (`stall.rs`), which those put off that it looks after.
+//!
+//! Purpose: a runtime that does a little now and then needs somebody who notices if a poll of it does not end; and
+//! nobody has to wake up as long as they do. So the watcher sleeps at an alarm
+//! (`driver/alarm.rs`), and a member that wakes up sets it anew, if half of the time is over. One that is about to sleep,
+//! as the last one, and seldom has something to do, turns it off: the watcher *rests*.
+//!
+//! State: one word: `AWAKE`, nobody sleeps here; `RESTS`, the alarm is off; else the time of the runtime's clock at which it goes
+//! off. It is written, and the alarm set, under a lock.
+//!
+//! Invariant: if a watcher sleeps here, the alarm is set, or all other members are parked (or about to call
+//! [`put_off`](Doze::put_off)).
+//!
+//! | Edge  | Release side | Acquire side | Carries | Model |
+//! |-------|--------------|--------------|---------|-------|
+//! | [DZ1] | `Doze::set`  | `Doze::put_off` | nothing but itself; SeqCst, as [ID3]: who gets up sees that the alarm is off, or is seen | none: under loom the fences of [ID1] stand between |
+//!
+//! Who turns it off writes the word, then looks whether all are parked; who gets up changes the members' state (`idle.rs`),
+//! then reads the word. In one total order, one of them sees the other.
+//!
+//! Cost: `put_off` is a load; a lock and a system call once in [`HALF`], or after a rest.
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::Duration;
+
+use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
+
+use super::idle::total_order;
+use super::stall::CALM_LOOK;
+use super::worker::Worker;
+
+const AWAKE: u64 = 0;
+const RESTS: u64 = 1;
+/// The time after which the alarm is put off. Who wakes up less often lets the watcher rest.
+pub(super) const HALF: u64 = CALM_LOOK.as_nanos() as u64 / 2;
+
+#[derive(Debug)]
+pub(super) struct Doze {
+    until: AtomicU64,
+    lock: Mutex<()>,
+}
+
+impl Doze {
+    pub(super) fn new() -> Self {
+        Self { until: AtomicU64::new(AWAKE), lock: Mutex::new(()) }
+    }
+
+    /// The watcher is about to sleep, until the alarm goes off after `interval`. If that is None, it rests for as
+    /// long as `all_parked`.
+    pub(super) fn begin(
+        &self,
+        now: u64,
+        interval: Option<Duration>,
+        all_parked: impl Fn() -> bool,
+        alarm: impl Fn(Option<Duration>),
+    ) {
+        self.set(&self.lock(), now, interval, &alarm);
+        if interval.is_none() {
+            self.unless(all_parked, || now, alarm);
+        }
+    }
+
+    /// The watcher is awake.
+    pub(super) fn end(&self) {
+        let _lock = self.lock();
+        // ORD relaxed: under the lock; a hint for those who have none.
+        self.until.store(AWAKE, Relaxed);
+    }
+
+    /// A member that was parked is no longer. If it `goes_on` as always, the watcher may sleep on for the whole time.
+    #[inline]
+    pub(super) fn put_off(
+        &self,
+        now: impl FnOnce() -> u64,
+        goes_on: impl FnOnce() -> bool,
+        alarm: impl Fn(Option<Duration>),
+    ) {
+        let until = self.load();
+        if until != AWAKE {
+            let now = now();
+            if until == RESTS || until.saturating_sub(now) < HALF && goes_on() {
+                self.set_anew(now, alarm);
+            }
+        }
+    }
+
+    #[cold]
+    fn set_anew(&self, now: u64, alarm: impl Fn(Option<Duration>)) {
+        let lock = self.lock();
+        if self.load() != AWAKE {
+            self.set(&lock, now, Some(CALM_LOOK), alarm);
+        }
+    }
+
+    /// A member is about to sleep: the watcher, if it dozes, rests for as long as `all_parked`.
+    pub(super) fn rest(
+        &self,
+        now: impl FnOnce() -> u64,
+        all_parked: impl Fn() -> bool,
+        alarm: impl Fn(Option<Duration>),
+    ) {
+        let is_set = || !matches!(self.load(), AWAKE | RESTS);
+        if !is_set() || !all_parked() {
+            return;
+        }
+        let lock = self.lock();
+        if is_set() {
+            self.set(&lock, 0, None, &alarm);
+            drop(lock);
+            self.unless(all_parked, now, alarm);
+        }
+    }
+
+    /// The alarm is off, unless somebody got up meanwhile.
+    fn unless(
+        &self,
+        all_parked: impl Fn() -> bool,
+        now: impl FnOnce() -> u64,
+        alarm: impl Fn(Option<Duration>),
+    ) {
+        // Killed by `runtime::scheduler::doze::model::who_gets_up_sets_an_alarm_that_is_off`.
+        #[cfg(not(volt_mutant = "rests_blindly"))]
+        if !all_parked() {
+            self.set_anew(now(), alarm);
+        }
+    }
+
+    fn set(
+        &self,
+        _lock: &MutexGuard<'_, ()>,
+        now: u64,
+        after: Option<Duration>,
+        alarm: impl Fn(Option<Duration>),
+    ) {
+        let at = |after: Duration| now.saturating_add(after.as_nanos() as u64).max(RESTS + 1);
+        // ORD[DZ1] release: SeqCst, before a look at the members' state, if the alarm is off.
+        self.until.store(after.map_or(RESTS, at), SeqCst);
+        alarm(after);
+        total_order();
+    }
+
+    #[inline]
+    fn load(&self) -> u64 {
+        total_order();
+        // ORD[DZ1] acquire: SeqCst, after a change of the members' state.
+        self.until.load(SeqCst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Worker<'_> {
+    /// Sleeps as a drowsy watcher, for `interval`, or rests: the reasons to wake up.
+    pub(super) fn doze(&self, interval: Option<Duration>) -> u32 {
+        if !self.park.enter_alarm() {
+            return self.park.take();
+        }
+        let (shared, now) = (self.shared, self.now_ns());
+        let (doze, alarm) = (&shared.sleep.doze, &shared.driver_handle.alarm);
+        let all_parked = || shared.idle.load().all_parked();
+        doze.begin(now, interval, all_parked, |after| alarm.set(after));
+        alarm.sleep();
+        doze.end();
+        self.park.take()
+    }
+
+    /// This member, which was parked or is new, runs: a watcher that dozes may do so for longer, if nothing else does.
+    #[inline]
+    pub(super) fn put_off_watcher(&self) {
+        let shared = self.shared;
+        let goes_on = || !shared.idle.load().others_run() && !shared.crowd.is_there();
+        let alarm = |after| shared.driver_handle.alarm.set(after);
+        shared.sleep.doze.put_off(|| self.now_ns(), goes_on, alarm);
+    }
+
+    /// This member sleeps now, and seldom has something to do.
+    pub(super) fn let_watcher_rest(&self) {
+        let shared = self.shared;
+        let all_parked = || shared.idle.load().all_parked();
+        let alarm = |after| shared.driver_handle.alarm.set(after);
+        shared.sleep.doze.rest(|| self.now_ns(), all_parked, alarm);
+    }
+}
+
+#[cfg(all(test, volt_loom))]
+mod model;
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

@@ -1,0 +1,117 @@
+//! When the alarm of a drowsy watcher is set, put off, and turned off.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::{CALM_LOOK, Doze, HALF};
+use crate::runtime::scheduler::by_hand;
+use crate::runtime::scheduler::idle::SelfUnpark;
+
+const MS: u64 = 1_000_000;
+
+/// A watcher's place to sleep, and what the alarm was set to since that was asked last.
+struct Bed(Doze, Cell<Option<Option<Duration>>>);
+
+impl Bed {
+    fn new() -> Self {
+        Self(Doze::new(), Cell::new(None))
+    }
+
+    fn set(&self) -> impl Fn(Option<Duration>) {
+        |after| assert_eq!(self.1.replace(Some(after)), None, "set twice")
+    }
+
+    fn put_off(&self, now: u64, goes_on: bool) -> Option<Option<Duration>> {
+        self.0.put_off(|| now, || goes_on, self.set());
+        self.1.take()
+    }
+
+    fn begin(&self, now: u64, interval: Option<Duration>) {
+        self.0.begin(now, interval, || true, self.set());
+        assert_eq!(self.1.take(), Some(interval));
+    }
+
+    /// Whether it rests from now on.
+    fn rest(&self) -> bool {
+        self.0.rest(|| unreachable!("nobody gets up"), || true, self.set());
+        self.1.take().is_some_and(|after| after.is_none())
+    }
+}
+
+#[test]
+fn nothing_is_set_while_no_watcher_dozes() {
+    let bed = Bed::new();
+    assert_eq!(bed.put_off(MS, true), None);
+    assert!(!bed.rest());
+    bed.begin(MS, Some(CALM_LOOK));
+    bed.0.end();
+    assert_eq!(bed.put_off(100 * MS, true), None);
+    assert!(!bed.rest());
+}
+
+#[test]
+fn it_is_put_off_once_in_half_of_the_time_and_only_if_all_goes_on() {
+    let bed = Bed::new();
+    bed.begin(0, Some(CALM_LOOK));
+    assert_eq!(bed.put_off(HALF, true), None);
+    assert_eq!(bed.put_off(HALF + 1, false), None);
+    assert_eq!(bed.put_off(HALF + 1, true), Some(Some(CALM_LOOK)));
+    assert_eq!(bed.put_off(HALF + MS, true), None);
+    // As well if it is late.
+    assert_eq!(bed.put_off(1000 * MS, true), Some(Some(CALM_LOOK)));
+}
+
+#[test]
+fn whoever_gets_up_ends_a_rest() {
+    for goes_on in [false, true] {
+        let bed = Bed::new();
+        bed.begin(MS, None);
+        assert!(!bed.rest(), "it does already");
+        assert_eq!(bed.put_off(2 * MS, goes_on), Some(Some(CALM_LOOK)));
+        assert!(bed.rest());
+        assert_eq!(bed.put_off(3 * MS, goes_on), Some(Some(CALM_LOOK)));
+    }
+}
+
+/// The watcher, member 0, dozes; the others get up and lie down again.
+#[test]
+fn the_watcher_rests_only_while_all_are_parked() {
+    by_hand::with_members(|shared, members| {
+        for index in 0..3 {
+            let _ = shared.idle.park(index, false, index == 1);
+        }
+        let rests = || shared.sleep.doze.load() == super::RESTS;
+        shared.sleep.doze.begin(members[0].now_ns(), Some(CALM_LOOK), || true, |_| {});
+        assert_eq!(shared.idle.unpark_self(1, false), SelfUnpark::Up);
+        members[2].let_watcher_rest();
+        assert!(!rests(), "member 1 runs");
+        let _ = shared.idle.park(1, false, true);
+        members[1].let_watcher_rest();
+        assert!(rests());
+        assert_eq!(shared.idle.unpark_self(1, false), SelfUnpark::Up);
+        members[1].put_off_watcher();
+        assert!(!rests());
+        shared.sleep.doze.end();
+        assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);
+        assert_eq!(shared.idle.unpark_self(0, false), SelfUnpark::Up);
+    });
+}
+
+/// Two members at work: one that is in a long poll must not be hidden by the other.
+#[test]
+fn nobody_puts_it_off_for_others() {
+    by_hand::with_members(|shared, members| {
+        let _ = shared.idle.park(0, false, false);
+        let long_ago = members[0].now_ns() - 20 * MS;
+        shared.sleep.doze.begin(long_ago, Some(CALM_LOOK), || false, |_| {});
+        let until = shared.sleep.doze.load();
+        members[1].put_off_watcher();
+        assert_eq!(shared.sleep.doze.load(), until, "member 2 runs as well");
+        let _ = shared.idle.park(2, false, false);
+        members[1].put_off_watcher();
+        assert!(shared.sleep.doze.load() > until);
+        shared.sleep.doze.end();
+        assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);
+        assert_eq!(shared.idle.unpark_self(0, false), SelfUnpark::Up);
+    });
+}

@@ -1,0 +1,89 @@
+//! The watcher of a runtime that does little: it costs nothing, and is there when it is needed.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test")]
+
+use std::fs;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use volt::runtime::{Builder, Runtime};
+use volt::time::interval;
+
+fn runtime(name: &str) -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).thread_name(name).enable_all().build().unwrap()
+}
+
+/// How often the threads of this name have gone to sleep.
+fn switches(name: &str) -> u64 {
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    let of_thread = |path: std::path::PathBuf| {
+        // A thread of another test may end meanwhile.
+        let is_ours = fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim() == name);
+        let status = is_ours.then(|| fs::read_to_string(path.join("status")).ok()).flatten()?;
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count?.trim().parse::<u64>().ok()
+    };
+    threads.filter_map(|thread| of_thread(thread.unwrap().path())).sum()
+}
+
+/// It once was 1.7 for each tick of 20 ms, and 3.0 for one of 100 ms, as the watcher woke up beside them.
+#[test]
+fn a_tick_wakes_one_thread() {
+    for (name, period, ticks) in [("tick-20", 20, 30), ("tick-100", 100, 10)] {
+        let runtime = runtime(name);
+        let counted = runtime.block_on(async move {
+            let task = volt::spawn(async move {
+                let mut interval = interval(Duration::from_millis(period));
+                // Until its kind is known to be quick, and the watcher is drowsy.
+                for _ in 0..10 {
+                    interval.tick().await;
+                }
+                let before = switches(name);
+                for _ in 0..ticks {
+                    interval.tick().await;
+                }
+                switches(name) - before
+            });
+            task.await.unwrap()
+        });
+        // Other programs may keep a thread from the processor for so long that it counts as stalled.
+        assert!((ticks..ticks * 3 / 2).contains(&counted), "{counted} for {ticks} of {period} ms");
+    }
+}
+
+/// Ticks, and in the last poll spawns a task and blocks its thread. How long the task had to wait.
+async fn tick_and_block(period: Duration, ticks: u32) -> Duration {
+    let mut interval = interval(period);
+    for _ in 0..ticks {
+        interval.tick().await;
+    }
+    let (tell, told) = mpsc::channel();
+    let start = Instant::now();
+    drop(volt::spawn(async move { tell.send(start.elapsed()).unwrap() }));
+    told.recv_timeout(Duration::from_secs(5)).unwrap_or(Duration::MAX)
+}
+
+/// Its kind is known to be quick, and so nobody was told of the task that it holds up.
+#[test]
+fn a_poll_that_does_not_end_is_noticed_however_seldom_the_others_were() {
+    for (period, ticks) in [(1, 100), (20, 20), (100, 5)] {
+        let runtime = runtime("blocks");
+        let waited = runtime.block_on(async move {
+            let task = tick_and_block(Duration::from_millis(period), ticks);
+            volt::spawn(task).await.unwrap()
+        });
+        assert!(waited < Duration::from_secs(1), "{waited:?} among ticks of {period} ms");
+    }
+}
+
+/// All sleep, the watcher too; it is the one that is woken.
+#[test]
+fn a_watcher_that_rests_is_woken_for_work() {
+    let runtime = runtime("rests");
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(3));
+        let (tell, told) = mpsc::channel();
+        drop(runtime.spawn(async move { tell.send(()).unwrap() }));
+        told.recv_timeout(Duration::from_secs(5)).expect("it runs");
+    }
+}
