@@ -79,6 +79,19 @@ impl Reactor {
     /// # Errors
     /// Only if the poll descriptor is unusable.
     pub(crate) fn turn(&mut self, handle: &Handle, timeout: Option<Duration>) -> io::Result<usize> {
+        self.turn_calling(handle, timeout, || ())
+    }
+
+    /// As [`turn`](Self::turn). If it waits, and there are events, it calls `is_back` before it wakes anybody.
+    ///
+    /// # Errors
+    /// As [`turn`](Self::turn).
+    pub(crate) fn turn_calling(
+        &mut self,
+        handle: &Handle,
+        timeout: Option<Duration>,
+        is_back: impl Fn(),
+    ) -> io::Result<usize> {
         let shared = &*handle.0;
         shared.slab.trim(&mut self.view);
         if timeout == Some(Duration::ZERO) {
@@ -92,6 +105,7 @@ impl Reactor {
             if !ended {
                 ended = true;
                 shared.unpark.end();
+                is_back();
             }
         });
         if !ended {

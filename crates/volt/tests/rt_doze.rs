@@ -87,3 +87,40 @@ fn a_watcher_that_rests_is_woken_for_work() {
         told.recv_timeout(Duration::from_secs(5)).expect("it runs");
     }
 }
+
+/// As long as it is thought to be quick, nobody has the driver while it is polled.
+#[test]
+fn a_kind_that_becomes_slow_holds_up_timers_only_at_first() {
+    for (period, blocks) in [(20, 10), (60, 20)] {
+        let [period, blocks] = [period, blocks].map(Duration::from_millis);
+        let runtime = runtime("slow");
+        let late = runtime.block_on(async move {
+            let (tell, mut told) = volt::sync::mpsc::unbounded_channel::<Instant>();
+            let slow = volt::spawn(async move {
+                let mut interval = interval(period);
+                for tick in 0..40 {
+                    interval.tick().await;
+                    if tick >= 20 {
+                        tell.send(Instant::now() + blocks / 2).unwrap();
+                        // Until the other one waits for its timer.
+                        volt::time::sleep(Duration::from_millis(1)).await;
+                        std::thread::sleep(blocks);
+                    }
+                }
+            });
+            let waits = volt::spawn(async move {
+                let mut late = Vec::new();
+                while let Some(due) = told.recv().await {
+                    volt::time::sleep_until(due.into()).await;
+                    late.push(due.elapsed());
+                }
+                late
+            });
+            slow.await.unwrap();
+            waits.await.unwrap()
+        });
+        let count = late.iter().filter(|&&late| late > blocks / 4).count();
+        assert!(count < late.len() / 2, "{late:?}");
+        assert!(runtime.metrics().slow_polls_count() >= 10);
+    }
+}

@@ -61,7 +61,7 @@ impl Driver {
     }
 
     /// Waits for an event, a timer, an [`unpark`](Handle::unpark), or `limit`; wakes the tasks
-    /// concerned. `idle` tells whether there is still nothing to run: only then a paused clock
+    /// concerned, after it has called `is_back`. `idle` tells whether there is still nothing to run: only then a paused clock
     /// moves on, and the last microseconds before a timer is due are waited out here.
     ///
     /// A descriptor that the operating system refuses to wait on is reported by a panic: no
@@ -72,6 +72,7 @@ impl Driver {
         handle: &Handle,
         limit: Option<Duration>,
         idle: impl Fn() -> bool,
+        is_back: impl Fn(),
     ) {
         let next = handle.timers.prepare_wait();
         let timeout = match (next, limit) {
@@ -82,12 +83,13 @@ impl Driver {
             // A limit may be exceeded a little.
             crate::time::slack::sharpen();
         }
-        let turned = self.reactor.turn(&handle.reactor, timeout);
+        let turned = self.reactor.turn_calling(&handle.reactor, timeout, &is_back);
         let events = *turned.as_ref().unwrap_or(&0);
         if next.is_some() && timeout == next && events == 0 {
             // What was put off meanwhile counts on the next look.
             handle.timers.wait_out(|| idle() && !handle.reactor.owes_a_look());
         }
+        is_back();
         let fired = handle.timers.end_wait(events > 0);
         turned.expect("the reactor's descriptor is valid");
         if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
@@ -102,8 +104,10 @@ impl Driver {
         handle: &Handle,
         _limit: Option<Duration>,
         _idle: impl Fn() -> bool,
+        is_back: impl Fn(),
     ) {
         handle.bell.park();
+        is_back();
     }
 
     /// Looks for events and timers without waiting; `hurried` if the polls since the last look were long.

@@ -1,7 +1,8 @@
 //! A place where a thread sleeps until a time that others may move meanwhile.
 //!
 //! Purpose: the end of a wait on a futex, or in the reactor, is known before it begins. Here it is a timer of its own.
-//! (Where there is no such timer, or no descriptors are left for one, there is no alarm.)
+//! (Where there is no such timer, or no descriptors are left for one, there is no alarm. If the system refuses to set it
+//! later, it rings at once, and is not used again.)
 #![cfg_attr(not(target_os = "linux"), forbid(unsafe_code))]
 
 use std::sync::OnceLock;
@@ -14,13 +15,15 @@ pub(crate) struct Alarm(OnceLock<Option<imp::Alarm>>);
 impl Alarm {
     /// True if it can be used; otherwise the rest does nothing.
     pub(crate) fn is_there(&self) -> bool {
-        self.0.get_or_init(|| imp::Alarm::new().ok()).is_some()
+        self.0.get_or_init(|| imp::Alarm::new().ok()).as_ref().is_some_and(imp::Alarm::works)
     }
 
     /// It goes off after this time, or never; whatever was set before is forgotten.
     pub(crate) fn set(&self, after: Option<Duration>) {
         if let Some(Some(alarm)) = self.0.get() {
-            alarm.set(after);
+            if !alarm.set(after) {
+                alarm.ring();
+            }
         }
     }
 
@@ -45,17 +48,19 @@ mod imp {
     use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     use std::ptr;
+    use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
     use mio::unix::SourceFd;
     use mio::{Events, Interest, Poll, Token, Waker};
-    use volt_sync::internal::primitive::Mutex;
+    use volt_sync::internal::primitive::{AtomicBool, Mutex};
 
     #[derive(Debug)]
     pub(super) struct Alarm {
         sleeper: Mutex<(Poll, Events)>,
         bell: Waker,
         timer: OwnedFd,
+        is_refused: AtomicBool,
     }
 
     impl Alarm {
@@ -72,10 +77,18 @@ mod imp {
             let mut source = SourceFd(&timer.as_raw_fd());
             poll.registry().register(&mut source, Token(0), Interest::READABLE)?;
             let bell = Waker::new(poll.registry(), Token(1))?;
-            Ok(Self { sleeper: Mutex::new((poll, Events::with_capacity(2))), bell, timer })
+            let sleeper = Mutex::new((poll, Events::with_capacity(2)));
+            Ok(Self { sleeper, bell, timer, is_refused: AtomicBool::new(false) })
         }
 
-        pub(super) fn set(&self, after: Option<Duration>) {
+        pub(super) fn works(&self) -> bool {
+            // ORD relaxed: a hint.
+            !self.is_refused.load(Relaxed)
+        }
+
+        /// False if the system refuses it.
+        #[must_use]
+        pub(super) fn set(&self, after: Option<Duration>) -> bool {
             let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             let after = after.map_or(zero, |after| libc::timespec {
                 tv_sec: after.as_secs() as libc::time_t,
@@ -86,7 +99,11 @@ mod imp {
             let set = unsafe {
                 libc::timerfd_settime(self.timer.as_raw_fd(), 0, &raw const spec, ptr::null_mut())
             };
-            assert_eq!(set, 0, "the timer's descriptor is valid: {}", io::Error::last_os_error());
+            if set != 0 {
+                // ORD relaxed: a hint.
+                self.is_refused.store(true, Relaxed);
+            }
+            set == 0
         }
 
         pub(super) fn sleep(&self) {
@@ -120,7 +137,11 @@ mod imp {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        pub(super) fn set(&self, _: Option<Duration>) {
+        pub(super) fn works(&self) -> bool {
+            match *self {}
+        }
+
+        pub(super) fn set(&self, _: Option<Duration>) -> bool {
             match *self {}
         }
 

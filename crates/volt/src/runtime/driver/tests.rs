@@ -18,7 +18,7 @@ fn learns(limit: Option<Duration>, idle: impl Fn() -> bool) -> bool {
             let mut sleep = pin!(sleep(REST));
             let mut cx = Context::from_waker(Waker::noop());
             assert!(sleep.as_mut().poll(&mut cx).is_pending());
-            driver.wait(&handle, limit, &idle);
+            driver.wait(&handle, limit, &idle, || ());
             let early = sleep.is_elapsed() && crate::time::Instant::now() < sleep.deadline();
             assert!(!early);
         });

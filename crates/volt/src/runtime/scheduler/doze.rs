@@ -3,13 +3,14 @@
 //! Purpose: a runtime that does a little now and then needs somebody who notices if a poll of it does not end; and
 //! nobody has to wake up as long as they do. So the watcher sleeps at an alarm
 //! (`driver/alarm.rs`), and a member that wakes up sets it anew, if half of the time is over. One that is about to sleep,
-//! as the last one, and seldom has something to do, turns it off: the watcher *rests*.
+//! as the last one, and seldom has something to do, turns it off: the watcher *rests*. What it does not see, as
+//! it ends sooner than its sleep, they see by themselves (`Worker::judge_run`).
 //!
 //! State: one word: `AWAKE`, nobody sleeps here; `RESTS`, the alarm is off; else the time of the runtime's clock at which it goes
 //! off. It is written, and the alarm set, under a lock.
 //!
-//! Invariant: if a watcher sleeps here, the alarm is set, or all other members are parked (or about to call
-//! [`put_off`](Doze::put_off)).
+//! Invariant: if a watcher sleeps here, the alarm is set, or all other members are parked, and none of them has come
+//! back from the driver's wait (or is about to call [`put_off`](Doze::put_off)).
 //!
 //! | Edge  | Release side | Acquire side | Carries | Model |
 //! |-------|--------------|--------------|---------|-------|
@@ -18,22 +19,24 @@
 //! Who turns it off writes the word, then looks whether all are parked; who gets up changes the members' state (`idle.rs`),
 //! then reads the word. In one total order, one of them sees the other.
 //!
-//! Cost: `put_off` is a load; a lock and a system call once in [`HALF`], or after a rest.
+//! Cost: `put_off` is a load; a lock and a system call once in [`HALF`], or at both ends of a rest.
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 use super::idle::total_order;
-use super::stall::CALM_LOOK;
+use super::stall::{CALM_LOOK, STALL_NS};
 use super::worker::Worker;
 
 const AWAKE: u64 = 0;
 const RESTS: u64 = 1;
 /// The time after which the alarm is put off. Who wakes up less often lets the watcher rest.
-pub(super) const HALF: u64 = CALM_LOOK.as_nanos() as u64 / 2;
+const HALF: u64 = CALM_LOOK.as_nanos() as u64 / 2;
+const SKIPS: u32 = 16;
 
 #[derive(Debug)]
 pub(super) struct Doze {
@@ -80,36 +83,47 @@ impl Doze {
         if until != AWAKE {
             let now = now();
             if until == RESTS || until.saturating_sub(now) < HALF && goes_on() {
-                self.set_anew(now, alarm);
+                self.set_anew(until, now, alarm);
             }
         }
     }
 
+    /// Unless somebody has done something since `seen`.
     #[cold]
-    fn set_anew(&self, now: u64, alarm: impl Fn(Option<Duration>)) {
+    fn set_anew(&self, seen: u64, now: u64, alarm: impl Fn(Option<Duration>)) {
         let lock = self.lock();
-        if self.load() != AWAKE {
+        if self.load() == seen {
             self.set(&lock, now, Some(CALM_LOOK), alarm);
         }
     }
 
-    /// A member is about to sleep: the watcher, if it dozes, rests for as long as `all_parked`.
+    /// A member is about to sleep: the watcher, if it dozes, rests for as long as `all_parked`. True if that is so from
+    /// now on.
     pub(super) fn rest(
         &self,
         now: impl FnOnce() -> u64,
         all_parked: impl Fn() -> bool,
         alarm: impl Fn(Option<Duration>),
-    ) {
+    ) -> bool {
         let is_set = || !matches!(self.load(), AWAKE | RESTS);
         if !is_set() || !all_parked() {
-            return;
+            return false;
         }
         let lock = self.lock();
-        if is_set() {
+        let rests = is_set();
+        if rests {
             self.set(&lock, 0, None, &alarm);
             drop(lock);
             self.unless(all_parked, now, alarm);
         }
+        rests
+    }
+
+    /// True if a watcher sleeps here.
+    #[inline]
+    pub(super) fn is_used(&self) -> bool {
+        // ORD relaxed: a hint.
+        self.until.load(Relaxed) != AWAKE
     }
 
     /// The alarm is off, unless somebody got up meanwhile.
@@ -122,7 +136,7 @@ impl Doze {
         // Killed by `runtime::scheduler::doze::model::who_gets_up_sets_an_alarm_that_is_off`.
         #[cfg(not(volt_mutant = "rests_blindly"))]
         if !all_parked() {
-            self.set_anew(now(), alarm);
+            self.set_anew(RESTS, now(), alarm);
         }
     }
 
@@ -176,12 +190,85 @@ impl Worker<'_> {
         shared.sleep.doze.put_off(|| self.now_ns(), goes_on, alarm);
     }
 
-    /// This member sleeps now, and seldom has something to do.
+    /// This member comes back from a wait in the driver. What it calls there may block.
+    pub(super) fn end_watchers_rest(&self) {
+        let shared = self.shared;
+        let alarm = |after| shared.driver_handle.alarm.set(after);
+        shared.sleep.doze.put_off(|| self.now_ns(), || false, alarm);
+    }
+
+    /// This member sleeps now: if it seldom has something to do, the watcher may rest meanwhile.
     pub(super) fn let_watcher_rest(&self) {
         let shared = self.shared;
+        if !self.rhythm.is_slow() || shared.crowd.is_there() {
+            return;
+        }
         let all_parked = || shared.idle.load().all_parked();
         let alarm = |after| shared.driver_handle.alarm.set(after);
-        shared.sleep.doze.rest(|| self.now_ns(), all_parked, alarm);
+        if shared.sleep.doze.rest(|| self.now_ns(), all_parked, alarm) {
+            self.rhythm.rests();
+        }
+    }
+
+    /// This member parks. The watcher, if it dozes, does not see polls that end before its sleep does, and the member has
+    /// left the driver to nobody meanwhile. So it looks for how long it was up: if that was one poll, and a long
+    /// one, its kind is not quick; if it may have been any of several, all are timed once.
+    #[inline]
+    pub(super) fn judge_run(&self) {
+        if self.shared.sleep.doze.is_used() {
+            self.judge_run_at(self.now_ns());
+        }
+    }
+
+    #[cold]
+    fn judge_run_at(&self, now: u64) {
+        let (took, polls) = self.pace.run(now);
+        if took < STALL_NS || polls == 0 {
+            return;
+        }
+        if polls == 1 {
+            // ORD relaxed: this member wrote it.
+            self.shared.saw_slow_poll(self.slot, self.slot.kind.load(Relaxed));
+        } else {
+            self.shared.untimed.forget_all();
+        }
+    }
+}
+
+/// How seldom a member wakes up. One that does so for several things in a row, each soon after the other, cannot tell
+/// the last of them: it lets the watcher rest in vain, and does not try again for some time.
+#[derive(Debug)]
+pub(super) struct Rhythm {
+    is_slow: Cell<bool>,
+    rested: Cell<bool>,
+    /// So many times it was slow, and does not try.
+    skips: Cell<u32>,
+}
+
+impl Rhythm {
+    pub(super) fn new() -> Self {
+        Self { is_slow: Cell::new(false), rested: Cell::new(false), skips: Cell::new(0) }
+    }
+
+    /// It woke up, so long after it did so before.
+    pub(super) fn woke(&self, since: u64) {
+        let is_slow = since >= HALF;
+        if self.rested.replace(false) && !is_slow {
+            self.skips.set(SKIPS);
+        }
+        let skips = self.skips.get();
+        if is_slow {
+            self.skips.set(skips.saturating_sub(1));
+        }
+        self.is_slow.set(is_slow && skips == 0);
+    }
+
+    fn is_slow(&self) -> bool {
+        self.is_slow.get()
+    }
+
+    fn rests(&self) {
+        self.rested.set(true);
     }
 }
 

@@ -232,6 +232,11 @@ impl Pace {
         }
     }
 
+    /// How long ago this tick began, and its polls so far.
+    pub(super) fn run(&self, now: u64) -> (u64, u32) {
+        (now.saturating_sub(self.start_ns.get()), self.tick.get() - self.left.get())
+    }
+
     /// A tick is over at the time `now`; the next one begins, with `queued` tasks of a batch.
     pub(super) fn tick(&self, now: u64, queued: usize) -> Tick {
         let polls = self.tick.get().max(1);

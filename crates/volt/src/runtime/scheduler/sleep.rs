@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use volt_sync::internal::primitive::{fence, spin};
 
-use super::doze;
 use super::idle::{Roles, SelfUnpark};
 use super::pace::REST_NS;
 use super::park::{CLAIMED, EVENT, ROOT};
@@ -60,6 +59,7 @@ impl Worker<'_> {
 
     /// Counts this member as parked.
     fn publish(&self) {
+        self.judge_run();
         self.be_shy_again();
         let returns = self.ran.replace(false) && !self.leaves_driver();
         let searching = self.searching.replace(false);
@@ -236,14 +236,15 @@ impl Worker<'_> {
         let now = self.now_ns();
         let since = self.pace.woke(now, roles.driver);
         self.rested.set(since >= REST_NS);
-        self.wakes_seldom.set(since >= doze::HALF);
+        self.rhythm.woke(since);
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
-        call_hook(self.shared.config.on_thread_unpark.as_deref());
         self.woke(reasons, roles);
         if self.is_running() {
             self.put_off_watcher();
         }
+        // It may block: others see that it is up, and have the driver.
+        call_hook(self.shared.config.on_thread_unpark.as_deref());
     }
 
     /// If this member is a drowsy watcher, and there is an alarm: for how long it sleeps there.
@@ -264,11 +265,10 @@ impl Worker<'_> {
         if !self.park.enter_driver() {
             return self.park.take();
         }
-        if self.wakes_seldom.get() {
-            self.let_watcher_rest();
-        }
+        self.let_watcher_rest();
         let nothing_to_run = || !self.has_own_tasks() && !self.park.is_notified();
-        self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run));
+        let is_back = || self.end_watchers_rest();
+        self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run, is_back));
         self.park.take()
     }
 
@@ -375,6 +375,7 @@ impl Worker<'_> {
     /// The watcher's time is up (or it woke by chance).
     pub(super) fn watch_expired(&self) {
         let mut watch = self.watch.get();
+        let may_rest = self.may_rest();
         let look = self.look_after_others(&mut watch);
         let attended = watch.driver_was_turned(self.shared.driver_turns.get());
         self.watch.set(watch);
@@ -398,7 +399,7 @@ impl Worker<'_> {
                 return;
             }
             Look::Again => {}
-            Look::Quiet if !roles.driver && self.may_rest() => {
+            Look::Quiet if may_rest && !roles.driver && self.shared.idle.load().all_parked() => {
                 watch.rest();
                 self.watch.set(watch);
                 self.shared.sleep.set_drowsy();
@@ -420,9 +421,11 @@ impl Worker<'_> {
         self.notify_of_work();
     }
 
-    /// True if this member, which watches, can go on doing so while nothing happens.
+    /// True if this member, which watches, may go on doing so if it finds nothing to watch.
     fn may_rest(&self) -> bool {
-        self.shared.idle.load().all_parked() && self.shared.driver_handle.alarm.is_there()
+        self.shared.sleep.allows_rest()
+            && !self.shared.crowd.is_there()
+            && self.shared.driver_handle.alarm.is_there()
     }
 
     /// Somebody has cleared this member's parked bit: it is a searcher now.

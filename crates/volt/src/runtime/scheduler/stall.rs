@@ -49,7 +49,7 @@ use volt_sync::internal::primitive::{AtomicU64, AtomicUsize};
 
 use super::doze::Doze;
 use super::quick::{self, QUICK_NS};
-use super::shared::Slot;
+use super::shared::{Shared, Slot};
 use super::worker::Worker;
 use crate::task::Notified;
 
@@ -142,6 +142,20 @@ impl Watched {
     }
 }
 
+impl Shared {
+    /// The poll that the member of `slot` is in, or was in last, takes long: once for each.
+    pub(super) fn saw_slow_poll(&self, slot: &Slot, kind: usize) {
+        if slot.watched.is_news(slot.polls()) {
+            if self.slow.is_none() {
+                slot.metrics.slow_polls.add_shared(1);
+            }
+            self.quick.forget(kind);
+            self.untimed.forget(kind);
+            self.caught.learn(kind);
+        }
+    }
+}
+
 impl Slot {
     /// Polls and sleeps so far: a member that has done as many as before was in one poll all the time.
     fn steps(&self) -> u64 {
@@ -164,7 +178,7 @@ pub(super) enum Look {
 #[derive(Debug)]
 pub(super) struct Sleep {
     is: AtomicUsize,
-    /// When a watcher went to sleep for good last.
+    /// When a watcher found nothing to watch last.
     quiet_ns: AtomicU64,
     pub(super) doze: Doze,
 }
@@ -209,7 +223,7 @@ impl Sleep {
         }
     }
 
-    /// No watcher is left.
+    /// The watcher has nothing to watch.
     fn ended(&self, now_ns: u64) {
         self.set(LIGHT);
         // ORD relaxed: a hint.
@@ -224,7 +238,14 @@ impl Sleep {
         }
     }
 
-    /// True if a watcher went to sleep for good shortly before this time.
+    /// True if a watcher may rest that has nothing to watch: if it was not roused just now, and not if the runtime has
+    /// nothing to do for the first time, as that is how most end.
+    pub(super) fn allows_rest(&self) -> bool {
+        // ORD relaxed: a hint.
+        !self.was_roused() && self.quiet_ns.load(Relaxed) != 0
+    }
+
+    /// True if a watcher had nothing to watch shortly before this time.
     fn was_short(&self, now_ns: u64) -> bool {
         // ORD relaxed: a hint.
         let quiet = self.quiet_ns.load(Relaxed);
@@ -344,14 +365,7 @@ impl Worker<'_> {
             if !stalled {
                 continue;
             }
-            if slot.watched.is_news(polls) {
-                if shared.slow.is_none() {
-                    slot.metrics.slow_polls.add_shared(1);
-                }
-                shared.quick.forget(kind);
-                shared.untimed.forget(kind);
-                shared.caught.learn(kind);
-            }
+            shared.saw_slow_poll(slot, kind);
             if waiting {
                 if let Some(task) = slot.lifo.take() {
                     self.count_stolen(1);

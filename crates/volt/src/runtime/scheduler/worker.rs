@@ -27,13 +27,14 @@ use volt_sync::internal::Linger;
 use volt_sync::internal::primitive::{Arc, fence};
 
 use super::crowd::ALONE_NS;
+use super::doze::Rhythm;
 use super::idle::Roles;
 use super::injector::Consumer;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::shared::{Shared, Slot};
-use super::stall::Watch;
+use super::stall::{STALL_NS, Watch};
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
@@ -86,8 +87,7 @@ pub(crate) struct Worker<'r> {
     pub(super) found_quick: Cell<bool>,
     /// It had done little for some time when it last woke up, and has since.
     pub(super) rested: Cell<bool>,
-    /// And so little that a watcher may rest meanwhile (`doze.rs`).
-    pub(super) wakes_seldom: Cell<bool>,
+    pub(super) rhythm: Rhythm,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
@@ -153,7 +153,7 @@ impl<'r> Worker<'r> {
             overtook: Cell::new(false),
             found_quick: Cell::new(false),
             rested: Cell::new(false),
-            wakes_seldom: Cell::new(false),
+            rhythm: Rhythm::new(),
             pace: Pace::new(&shared.config),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
@@ -279,6 +279,9 @@ impl<'r> Worker<'r> {
             }
         } else if took >= LOOK_NS {
             self.pace.hurry();
+            if took >= STALL_NS && self.shared.quick.knows(kind) {
+                self.shared.saw_slow_poll(self.slot, kind);
+            }
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing, Some(&self.slot.metrics));

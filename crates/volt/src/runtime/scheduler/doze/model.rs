@@ -59,7 +59,7 @@ fn who_gets_up_sets_an_alarm_that_is_off() {
         let world = World::new(true);
         let theirs = world.clone();
         let other = thread::spawn(move || theirs.get_up());
-        world.doze.rest(|| 0, || world.all_parked(), world.set());
+        let _ = world.doze.rest(|| 0, || world.all_parked(), world.set());
         other.join().unwrap();
         world.check();
     });

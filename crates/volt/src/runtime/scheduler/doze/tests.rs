@@ -1,9 +1,10 @@
 //! When the alarm of a drowsy watcher is set, put off, and turned off.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::{CALM_LOOK, Doze, HALF};
+use super::{CALM_LOOK, Doze, HALF, Rhythm, SKIPS, STALL_NS};
 use crate::runtime::scheduler::by_hand;
 use crate::runtime::scheduler::idle::SelfUnpark;
 
@@ -33,8 +34,9 @@ impl Bed {
 
     /// Whether it rests from now on.
     fn rest(&self) -> bool {
-        self.0.rest(|| unreachable!("nobody gets up"), || true, self.set());
-        self.1.take().is_some_and(|after| after.is_none())
+        let rests = self.0.rest(|| unreachable!("nobody gets up"), || true, self.set());
+        assert_eq!(self.1.take(), rests.then_some(None));
+        rests
     }
 }
 
@@ -83,6 +85,8 @@ fn the_watcher_rests_only_while_all_are_parked() {
         let rests = || shared.sleep.doze.load() == super::RESTS;
         shared.sleep.doze.begin(members[0].now_ns(), Some(CALM_LOOK), || true, |_| {});
         assert_eq!(shared.idle.unpark_self(1, false), SelfUnpark::Up);
+        members[1].rhythm.woke(HALF);
+        members[2].rhythm.woke(HALF);
         members[2].let_watcher_rest();
         assert!(!rests(), "member 1 runs");
         let _ = shared.idle.park(1, false, true);
@@ -95,6 +99,26 @@ fn the_watcher_rests_only_while_all_are_parked() {
         assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);
         assert_eq!(shared.idle.unpark_self(0, false), SelfUnpark::Up);
     });
+}
+
+#[test]
+fn who_does_several_things_at_a_time_tries_seldom() {
+    let rhythm = Rhythm::new();
+    let wakes = |since| {
+        rhythm.woke(since);
+        let tries = rhythm.is_slow();
+        if tries {
+            rhythm.rests();
+        }
+        tries
+    };
+    assert!((0..100).all(|_| wakes(HALF)), "one thing at a time");
+    assert!(!wakes(HALF - 1));
+    // Two things at a time, again and again.
+    let tries = (0..10 * (SKIPS + 1)).filter(|_| wakes(HALF) | wakes(1)).count();
+    assert!((9..=11).contains(&tries), "{tries}");
+    // And one at a time again.
+    assert!((0..100).filter(|_| wakes(HALF)).count() >= 100 - SKIPS as usize);
 }
 
 /// Two members at work: one that is in a long poll must not be hidden by the other.
@@ -113,5 +137,35 @@ fn nobody_puts_it_off_for_others() {
         shared.sleep.doze.end();
         assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);
         assert_eq!(shared.idle.unpark_self(0, false), SelfUnpark::Up);
+    });
+}
+
+/// It ended before the watcher's sleep did: the member itself sees it.
+#[test]
+fn who_parks_after_one_long_poll_tells_its_kind() {
+    by_hand::with_members(|shared, members| {
+        let runs = |polls: u32, took: Duration| {
+            members[1].pace.woke(members[1].now_ns(), true);
+            members[1].slot.kind.store(by_hand::QUICK, Relaxed);
+            for _ in 0..polls {
+                members[1].count_poll();
+                members[1].pace.count();
+            }
+            std::thread::sleep(took);
+            members[1].judge_run();
+        };
+        let known = || [&shared.quick, &shared.untimed].map(|table| table.knows(by_hand::QUICK));
+        let long = Duration::from_nanos(2 * STALL_NS);
+        shared.untimed.learn(by_hand::QUICK);
+        runs(1, long);
+        assert_eq!(known(), [true, true], "no watcher dozes");
+        shared.sleep.doze.begin(members[0].now_ns(), Some(CALM_LOOK), || false, |_| {});
+        runs(2, long);
+        assert_eq!(known(), [true, false], "it may have been another one");
+        shared.untimed.learn(by_hand::QUICK);
+        runs(1, long);
+        assert_eq!(known(), [false, false]);
+        assert_eq!(members[1].slot.metrics.slow_polls.get(), 1);
+        shared.sleep.doze.end();
     });
 }

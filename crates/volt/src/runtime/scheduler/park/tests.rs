@@ -26,7 +26,7 @@ fn a_claim_looks_at_nothing_after_it_was_given() {
     let locked = park.driver.lock().unwrap();
     park.claim(&handle);
     drop(locked);
-    driver.wait(&handle, None, || true);
+    driver.wait(&handle, None, || true, || ());
     assert_eq!(park.take(), CLAIMED);
 }
 
