@@ -61,7 +61,11 @@ fn a_thread_that_cannot_be_started_is_an_error() {
     for _ in 0..10 {
         let built =
             Builder::new_multi_thread().worker_threads(2).thread_stack_size(1 << 50).build();
-        assert!(built.is_err());
+        let error = built.unwrap_err();
+        assert!(
+            error.to_string().starts_with("worker thread 1 of 2 could not be started: "),
+            "{error}"
+        );
     }
 }
 

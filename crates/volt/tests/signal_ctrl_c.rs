@@ -298,3 +298,15 @@ fn it_is_heard_in_all_runtimes() {
         thread.join().unwrap();
     }
 }
+
+/// Also those that the system does not know.
+#[test]
+fn a_signal_that_cannot_be_listened_for_is_named() {
+    let runtime = volt::runtime::Builder::new_current_thread().build().unwrap();
+    let _guard = runtime.enter();
+    for number in [-1, 0, libc::SIGKILL, libc::SIGSTOP, 999] {
+        let error = signal(SignalKind::from_raw(number)).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), format!("signal {number} cannot be listened for"));
+    }
+}

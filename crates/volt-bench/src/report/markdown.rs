@@ -17,13 +17,15 @@ const END: &str = "<!-- performance:end -->";
 const METHOD: &str = "\
 Each number is a median over rounds. In a round every contender runs once, in a child process of its own, in an order
 that rotates from round to round: it warms up, then times three batches of calibrated length, of which the middle one
-counts. Contenders are compared by the ratio of their values *within* a round, since both then met the same machine.
+counts. Contenders are compared by the ratio of their values *within* a round, since both then met the same machine. (Where less
+than some unit is of no use to anybody, such as a page of memory, both have one added before: so zero can be compared.)
 The ratio's median stands with its 95 % sign-test interval; a full run doubles the rounds of a row, twice at most, while that
 is wider than a quarter of the median (which is a choice by the data: in simulations up to 7.5 % of such intervals miss).
 Volt is **ahead** or **behind** only if the whole interval lies on that side of 1 and the median is more than 2 % away from
 it, otherwise the row is **even**. Lower is better everywhere. The best peer is the one with the lowest median, Tokio
 included; floors do less than the job (a bare atomic pair, raw system calls, plain threads) and show what the machine
-allows. Every workload checks its results. Allocations, fairness and tail latency are measured in passes of their own.
+allows. Every workload checks its results. Heap is what was asked of the allocator, which may keep from the system what was freed:
+the resident memory stands below. Allocations, fairness and tail latency are measured in passes of their own.
 Absolute values move with the machine; ratios of one run are what counts.
 ";
 

@@ -460,7 +460,7 @@ impl Builder {
     /// If the operating system gives no thread or no descriptor: those that were started are
     /// stopped again. If the settings contradict each other, or ask for more than 4,000 workers.
     pub fn build(&mut self) -> io::Result<Runtime> {
-        let invalid = |message| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        let invalid = |message: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         let (workers, clock) = match (self.flavor, self.start_paused) {
             (RuntimeFlavor::MultiThread, true) => {
                 return invalid("`start_paused` needs a current-thread runtime");
@@ -472,7 +472,9 @@ impl Builder {
             (RuntimeFlavor::CurrentThread, false) => (0, Clock::pausable()),
         };
         if workers + 64 > MAX_MEMBERS {
-            return invalid("`worker_threads` is too large: a runtime has at most 4,000 workers");
+            let name =
+                if self.workers.is_some() { "worker_threads" } else { "VOLT_WORKER_THREADS" };
+            return invalid(&format!("`{name}` is too large: a runtime has at most 4,000 workers"));
         }
         volt_sync::internal::refuse_blocking_where(context::in_async);
         let (driver, handle) = Driver::new(workers, clock)?;
@@ -483,7 +485,9 @@ impl Builder {
         for index in 0..workers {
             if let Err(error) = start_worker(&shared, index) {
                 shared.never_started(workers - index);
-                return Err(error);
+                let started = format!("worker thread {} of {workers}", index + 1);
+                let message = format!("{started} could not be started: {error}");
+                return Err(io::Error::new(error.kind(), message));
             }
         }
         Ok(runtime)

@@ -156,7 +156,11 @@ impl Arrivals {
         };
         // SAFETY: the handler does one addition, a fence and one `write` on a socket, which are async-signal-safe: no
         // allocation, no lock; the registry saves and restores `errno` around it.
-        unsafe { signal_hook_registry::register(number, handler) }.map(drop)
+        let registered = unsafe { signal_hook_registry::register(number, handler) };
+        registered.map(drop).map_err(|error| match error.kind() {
+            ErrorKind::InvalidInput => cannot_listen(number),
+            _ => error,
+        })
     }
 
     /// Tells the listeners, and returns whom to wake.
@@ -177,13 +181,16 @@ impl Arrivals {
     }
 }
 
+fn cannot_listen(number: c_int) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, format!("signal {number} cannot be listened for"))
+}
+
 impl Listener {
     /// # Errors
     /// If the signal `number` is none that can be listened for.
     pub(super) fn check(number: c_int) -> io::Result<()> {
         if number <= 0 || FORBIDDEN.contains(&number) {
-            let message = format!("signal {number} cannot be listened for");
-            return Err(io::Error::new(ErrorKind::InvalidInput, message));
+            return Err(cannot_listen(number));
         }
         Ok(())
     }

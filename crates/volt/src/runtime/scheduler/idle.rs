@@ -6,7 +6,7 @@
 //! Vocabulary. A *member* is a worker thread, or a thread inside `block_on` (a guest). It *runs*
 //! tasks, or is *searching* the queues of the others, or is *parked*. One parked member waits in
 //! the *driver*. One parked member may be the *watcher*: it sleeps with a timeout and looks after
-//! the members that run (`stall.rs`).
+//! the members that run (`stall.rs`), or rests while none does (`doze.rs`).
 //!
 //! State: one bit for each parked member, in as many words as it takes, and one packed word:
 //!

@@ -37,8 +37,8 @@ const GUESS_NS: f32 = 10_000.0;
 impl Worker<'_> {
     #[cold]
     pub(super) fn step_to_sleep(&self) -> Step {
+        debug_assert_ne!(self.stage.get(), Stage::Running, "`step` handles it");
         match self.stage.get() {
-            Stage::Running => unreachable!("`step` handles it"),
             Stage::Searched => {
                 self.publish();
                 Step::Continue
@@ -53,7 +53,7 @@ impl Worker<'_> {
                 }
                 Step::Continue
             }
-            Stage::Asleep => Step::Wait,
+            Stage::Running | Stage::Asleep => Step::Wait,
         }
     }
 

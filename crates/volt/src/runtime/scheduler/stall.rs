@@ -24,11 +24,12 @@
 //! poll in such a period is seen at work after [`CALM_LOOK`], and to
 //! stand still after a [`FIRST_LOOK`] more, so after about 33 ms; otherwise two looks take 8 ms at most.
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
-//! flag is a hint.)
+//! flag is a hint.) One that returns sooner is judged by its member, which parks (`Worker::judge_run`).
 //!
 //! And nobody wakes up as long as those who would be watched do: a drowsy watcher sleeps at an alarm that they put off, and
 //! turn off if they work less often than that. A watcher that finds nothing to watch, and all parked, stays one there
-//! (`doze.rs`). Where there is no alarm, or the watcher is the member in the driver, it goes to sleep for good; but one whose
+//! (`doze.rs`), as long as it does not have to be woken for other reasons again and again. Where there is no alarm, or the
+//! watcher is the member in the driver, it goes to sleep for good; but one whose
 //! first look finds nobody at work, and that nothing was polled since it is one, stays if the last burst of activity
 //! was less than [`CALM_LOOK`] ago.
 //!
