@@ -82,7 +82,7 @@ impl Reactor {
         self.turn_calling(handle, timeout, || ())
     }
 
-    /// As [`turn`](Self::turn). If it waits, and there are events, it calls `is_back` before it wakes anybody.
+    /// As [`turn`](Self::turn); calls `is_back`, when it does not wait any more, before it wakes anybody.
     ///
     /// # Errors
     /// As [`turn`](Self::turn).
@@ -95,9 +95,11 @@ impl Reactor {
         let shared = &*handle.0;
         shared.slab.trim(&mut self.view);
         if timeout == Some(Duration::ZERO) {
+            is_back();
             return if shared.slab.len() == 0 { Ok(0) } else { self.look_now(shared) };
         }
         if shared.unpark.has_notes() || !shared.unpark.begin() {
+            is_back();
             return self.look_now(shared);
         }
         let mut ended = false;

@@ -91,9 +91,12 @@ fn a_watcher_that_rests_is_woken_for_work() {
 /// As long as it is thought to be quick, nobody has the driver while it is polled.
 #[test]
 fn a_kind_that_becomes_slow_holds_up_timers_only_at_first() {
-    for (period, blocks) in [(20, 10), (60, 20)] {
+    for (period, blocks, yields, event_interval) in
+        [(20, 10, false, 61), (60, 20, false, 61), (20, 10, true, 61), (20, 10, true, 1)]
+    {
         let [period, blocks] = [period, blocks].map(Duration::from_millis);
-        let runtime = runtime("slow");
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(2).event_interval(event_interval).build().unwrap();
         let late = runtime.block_on(async move {
             let (tell, mut told) = volt::sync::mpsc::unbounded_channel::<Instant>();
             let slow = volt::spawn(async move {
@@ -104,6 +107,9 @@ fn a_kind_that_becomes_slow_holds_up_timers_only_at_first() {
                         tell.send(Instant::now() + blocks / 2).unwrap();
                         // Until the other one waits for its timer.
                         volt::time::sleep(Duration::from_millis(1)).await;
+                        if yields {
+                            volt::task::yield_now().await;
+                        }
                         std::thread::sleep(blocks);
                     }
                 }

@@ -14,6 +14,10 @@ use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
 use super::{Runtime, RuntimeFlavor, start_worker};
 use crate::time::Clock;
 
+/// Guests are members, too.
+const MAX_WORKERS: usize = 4_000;
+const _: () = assert!(MAX_WORKERS + 64 <= MAX_MEMBERS);
+
 /// Makes a [`Runtime`] with settings of its own.
 ///
 /// ```
@@ -471,7 +475,7 @@ impl Builder {
             (RuntimeFlavor::CurrentThread, true) => (0, Clock::paused()),
             (RuntimeFlavor::CurrentThread, false) => (0, Clock::pausable()),
         };
-        if workers + 64 > MAX_MEMBERS {
+        if workers > MAX_WORKERS {
             let name =
                 if self.workers.is_some() { "worker_threads" } else { "VOLT_WORKER_THREADS" };
             return invalid(&format!("`{name}` is too large: a runtime has at most 4,000 workers"));

@@ -300,7 +300,7 @@ impl RuntimeMetrics {
 
     /// Polls that took longer than
     /// [`Builder::slow_poll_threshold`](super::Builder::slow_poll_threshold). Without that: polls
-    /// that were seen to take longer than a millisecond while other members were idle.
+    /// that were seen to take longer than a millisecond, which is looked for while other members are idle.
     ///
     /// ```
     /// use std::time::Duration;

@@ -9,8 +9,9 @@
 //! State: one word: `AWAKE`, nobody sleeps here; `RESTS`, the alarm is off; else the time of the runtime's clock at which it goes
 //! off. It is written, and the alarm set, under a lock.
 //!
-//! Invariant: if a watcher sleeps here, the alarm is set, or all other members are parked, and none of them has come
-//! back from the driver's wait (or is about to call [`put_off`](Doze::put_off)).
+//! Invariant: if a watcher sleeps here, the alarm is set, or all other members are parked (or about to call
+//! [`put_off`](Doze::put_off)). Who comes back from the driver's wait sets it before it calls wakers, which may block; but a
+//! watcher that begins to rest in that moment takes it for parked.
 //!
 //! | Edge  | Release side | Acquire side | Carries | Model |
 //! |-------|--------------|--------------|---------|-------|
@@ -36,6 +37,8 @@ const AWAKE: u64 = 0;
 const RESTS: u64 = 1;
 /// The time after which the alarm is put off. Who wakes up less often lets the watcher rest.
 const HALF: u64 = CALM_LOOK.as_nanos() as u64 / 2;
+/// Who was up for long, in several polls, times so many.
+const TIMED: u32 = 64;
 const SKIPS: u32 = 16;
 
 #[derive(Debug)]
@@ -167,16 +170,14 @@ impl Doze {
 }
 
 impl Worker<'_> {
-    /// Sleeps as a drowsy watcher, for `interval`, or rests: the reasons to wake up.
-    pub(super) fn doze(&self, interval: Option<Duration>) -> u32 {
+    /// Sleeps as a drowsy watcher, or rests: the reasons to wake up.
+    pub(super) fn doze(&self) -> u32 {
         if !self.park.enter_alarm() {
             return self.park.take();
         }
-        let (shared, now) = (self.shared, self.now_ns());
-        let (doze, alarm) = (&shared.sleep.doze, &shared.driver_handle.alarm);
-        let all_parked = || shared.idle.load().all_parked();
-        doze.begin(now, interval, all_parked, |after| alarm.set(after));
-        alarm.sleep();
+        let (doze, interval) = (&self.shared.sleep.doze, self.watch.get().doze());
+        doze.begin(self.now_ns(), interval, self.all_parked(), self.alarm());
+        self.shared.driver_handle.alarm.sleep();
         doze.end();
         self.park.take()
     }
@@ -186,33 +187,37 @@ impl Worker<'_> {
     pub(super) fn put_off_watcher(&self) {
         let shared = self.shared;
         let goes_on = || !shared.idle.load().others_run() && !shared.crowd.is_there();
-        let alarm = |after| shared.driver_handle.alarm.set(after);
-        shared.sleep.doze.put_off(|| self.now_ns(), goes_on, alarm);
+        shared.sleep.doze.put_off(|| self.now_ns(), goes_on, self.alarm());
     }
 
     /// This member comes back from a wait in the driver. What it calls there may block.
     pub(super) fn end_watchers_rest(&self) {
-        let shared = self.shared;
-        let alarm = |after| shared.driver_handle.alarm.set(after);
-        shared.sleep.doze.put_off(|| self.now_ns(), || false, alarm);
+        self.shared.sleep.doze.put_off(|| self.now_ns(), || false, self.alarm());
     }
 
     /// This member sleeps now: if it seldom has something to do, the watcher may rest meanwhile.
     pub(super) fn let_watcher_rest(&self) {
-        let shared = self.shared;
-        if !self.rhythm.is_slow() || shared.crowd.is_there() {
+        if !self.rhythm.is_slow() || self.shared.crowd.is_there() {
             return;
         }
-        let all_parked = || shared.idle.load().all_parked();
-        let alarm = |after| shared.driver_handle.alarm.set(after);
-        if shared.sleep.doze.rest(|| self.now_ns(), all_parked, alarm) {
+        if self.shared.sleep.doze.rest(|| self.now_ns(), self.all_parked(), self.alarm()) {
             self.rhythm.rests();
         }
     }
 
+    fn all_parked(&self) -> impl Fn() -> bool {
+        let idle = &self.shared.idle;
+        || idle.load().all_parked()
+    }
+
+    fn alarm(&self) -> impl Fn(Option<Duration>) {
+        let alarm = &self.shared.driver_handle.alarm;
+        |after| alarm.set(after)
+    }
+
     /// This member parks. The watcher, if it dozes, does not see polls that end before its sleep does, and the member has
     /// left the driver to nobody meanwhile. So it looks for how long it was up: if that was one poll, and a long
-    /// one, its kind is not quick; if it may have been any of several, all are timed once.
+    /// one, its kind is not quick; if it may have been any of several, the next ones are timed.
     #[inline]
     pub(super) fn judge_run(&self) {
         if self.shared.sleep.doze.is_used() {
@@ -222,16 +227,77 @@ impl Worker<'_> {
 
     #[cold]
     fn judge_run_at(&self, now: u64) {
-        let (took, polls) = self.pace.run(now);
-        if took < STALL_NS || polls == 0 {
+        if self.run.took(now) < STALL_NS {
             return;
         }
-        if polls == 1 {
-            // ORD relaxed: this member wrote it.
-            self.shared.saw_slow_poll(self.slot, self.slot.kind.load(Relaxed));
-        } else {
-            self.shared.untimed.forget_all();
+        let polls = self.slot.polls();
+        match self.run.polls(polls) {
+            0 => {}
+            1 => {
+                // ORD relaxed: this member wrote it.
+                let kind = self.slot.kind.load(Relaxed);
+                let _ = self.shared.saw_slow_poll(self.slot, polls, kind);
+            }
+            _ => self.run.timed.set(TIMED),
         }
+    }
+
+    /// A poll of `kind` took so long. If that was all that this member has done since it had done `before`
+    /// [steps](Slot::steps), its kind is not quick.
+    #[cold]
+    pub(super) fn judge_poll(&self, took: u64, before: u64, kind: usize) {
+        let is_alone = self.slot.steps() == before.wrapping_add(1) && !self.handed_over.get();
+        if took >= STALL_NS && is_alone && self.shared.quick.knows(kind) {
+            let _ = self.shared.saw_slow_poll(self.slot, self.slot.polls(), kind);
+        }
+    }
+}
+
+/// What a member has done since it woke up.
+#[derive(Debug)]
+pub(super) struct Run {
+    /// When that was; 0 if it has not slept yet.
+    since_ns: Cell<u64>,
+    /// Its polls before.
+    polls: Cell<u64>,
+    /// So many polls are timed, whatever is known of their kinds.
+    timed: Cell<u32>,
+}
+
+impl Run {
+    pub(super) fn new() -> Self {
+        Self { since_ns: Cell::new(0), polls: Cell::new(0), timed: Cell::new(0) }
+    }
+
+    /// It woke up. How long after it did so before; 0 if it did not.
+    pub(super) fn begin(&self, now: u64, polls: u64) -> u64 {
+        self.polls.set(polls);
+        let before = self.since_ns.replace(now);
+        if before == 0 { 0 } else { now.saturating_sub(before) }
+    }
+
+    fn took(&self, now: u64) -> u64 {
+        let since = self.since_ns.get();
+        if since == 0 { 0 } else { now.saturating_sub(since) }
+    }
+
+    fn polls(&self, polls: u64) -> u64 {
+        polls.wrapping_sub(self.polls.get())
+    }
+
+    /// A poll goes on that was interrupted by others.
+    pub(super) fn goes_on(&self) {
+        self.polls.set(self.polls.get().wrapping_sub(1));
+    }
+
+    /// True if the next poll is one of those that are timed.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        let timed = self.timed.get();
+        if timed > 0 {
+            self.timed.set(timed - 1);
+        }
+        timed > 0
     }
 }
 

@@ -360,12 +360,16 @@ impl Worker<'_> {
     /// that was caught in a slow poll is never known to be quick again.
     #[inline]
     fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
-        if !self.begin_root() || self.root_kind.get() == quick::OF_NO_TASK {
+        let is_timed = self.begin_root() | self.run.is_timed();
+        if !is_timed || self.root_kind.get() == quick::OF_NO_TASK {
             return poll();
         }
-        let start = self.now_ns();
+        // The poll is counted.
+        let (start, before) = (self.now_ns(), self.slot.steps().wrapping_sub(1));
         let output = poll();
-        let is_quick = self.now_ns().saturating_sub(start) < QUICK_NS;
+        let took = self.now_ns().saturating_sub(start);
+        self.judge_poll(took, before, self.root_kind.get());
+        let is_quick = took < QUICK_NS;
         self.quick_roots.set(if is_quick { self.quick_roots.get() + 1 } else { 0 });
         if self.quick_roots.get() == QUICK_ROOTS {
             self.quick_roots.set(0);
@@ -577,6 +581,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         if !worker.handed_over.get() {
             // ORD relaxed: a hint.
             worker.slot.kind.store(kind, Relaxed);
+            worker.run.goes_on();
         }
         worker.choosy.set(choosy);
         worker.shy.set(shy);

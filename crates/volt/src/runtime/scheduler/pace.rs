@@ -58,7 +58,7 @@ const MAX_INTERVAL: u32 = 255;
 const LIFO_SHARE_NS: u64 = 10_000;
 const LIFO_RUN: u32 = 512;
 /// A member whose last tick began before that has done little since.
-pub(super) const REST_NS: u64 = 500_000;
+const REST_NS: u64 = 500_000;
 /// Weight of the newest tick in the average.
 const WEIGHT: f32 = 0.1;
 
@@ -169,11 +169,12 @@ impl Pace {
         self.tick.set(self.tick.get() - self.left.replace(0));
     }
 
-    /// The member has slept: a tick begins. `driver`: it waited in the driver. How long ago the last tick began.
-    pub(super) fn woke(&self, now: u64, driver: bool) -> u64 {
+    /// The member has slept: a tick begins. `driver`: it waited in the driver. True if the last tick
+    /// began long before.
+    pub(super) fn woke(&self, now: u64, driver: bool) -> bool {
         self.hurry();
         let looked = self.before_look.take();
-        let since = now.saturating_sub(self.start_ns.replace(now));
+        let rested = now.saturating_sub(self.start_ns.replace(now)) >= REST_NS;
         if driver {
             self.since_look.set(0);
             self.looked_ns.set(now);
@@ -185,7 +186,7 @@ impl Pace {
         self.size.set(self.size.get().min(FIRST));
         self.fetched_size.set(self.fetched_size.get().min(FIRST));
         self.begin(0);
-        since
+        rested
     }
 
     /// The member has looked at the driver inside a tick. The tick goes on, for [`FIRST`] polls at most,
@@ -230,11 +231,6 @@ impl Pace {
         if own > 0 && self.start_ns.get() != 0 && tells {
             self.average(at_most);
         }
-    }
-
-    /// How long ago this tick began, and its polls so far.
-    pub(super) fn run(&self, now: u64) -> (u64, u32) {
-        (now.saturating_sub(self.start_ns.get()), self.tick.get() - self.left.get())
     }
 
     /// A tick is over at the time `now`; the next one begins, with `queued` tasks of a batch.

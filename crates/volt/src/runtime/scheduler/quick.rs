@@ -63,11 +63,4 @@ impl Quick {
             self.place(key).store(0, Relaxed);
         }
     }
-
-    pub(super) fn forget_all(&self) {
-        for place in &self.0 {
-            // ORD relaxed: a hint.
-            place.store(0, Relaxed);
-        }
-    }
 }

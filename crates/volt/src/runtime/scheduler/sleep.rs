@@ -9,7 +9,6 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{fence, spin};
 
 use super::idle::{Roles, SelfUnpark};
-use super::pace::REST_NS;
 use super::park::{CLAIMED, EVENT, ROOT};
 use super::quick;
 use super::stall::Look;
@@ -227,30 +226,40 @@ impl Worker<'_> {
         memory::give_back();
         let reasons = if roles.driver {
             self.wait_in_driver(limit)
-        } else if let Some(interval) = self.dozes(roles) {
-            self.doze(interval)
+        } else if roles.watcher && self.dozes() {
+            self.doze()
         } else {
             self.linger.sleep(|| self.park.is_notified(), || self.park.sleep(limit))
         };
         memory::keep();
         let now = self.now_ns();
-        let since = self.pace.woke(now, roles.driver);
-        self.rested.set(since >= REST_NS);
-        self.rhythm.woke(since);
+        self.rested.set(self.pace.woke(now, roles.driver));
+        self.rhythm.woke(self.run.begin(now, self.slot.polls()));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
         self.woke(reasons, roles);
         if self.is_running() {
             self.put_off_watcher();
         }
-        // It may block: others see that it is up, and have the driver.
-        call_hook(self.shared.config.on_thread_unpark.as_deref());
+        if let Some(hook) = self.shared.config.on_thread_unpark.as_deref() {
+            self.call_unpark_hook(hook);
+        }
     }
 
-    /// If this member is a drowsy watcher, and there is an alarm: for how long it sleeps there.
-    fn dozes(&self, roles: Roles) -> Option<Option<Duration>> {
-        let interval = self.watch.get().dozes().filter(|_| roles.watcher)?;
-        self.shared.driver_handle.alarm.is_there().then_some(interval)
+    /// It may block: this member has left the driver, and counts as one that is in no poll.
+    #[cold]
+    fn call_unpark_hook(&self, hook: &(dyn Fn() + Send + Sync)) {
+        // ORD relaxed: a hint.
+        let kind = self.slot.kind.swap(quick::OF_NOBODY, Relaxed);
+        call_hook(Some(hook));
+        // ORD relaxed: as above.
+        self.slot.kind.store(kind, Relaxed);
+        let _ = self.run.begin(self.now_ns(), self.slot.polls());
+    }
+
+    /// True if this member, which watches, is drowsy, and there is an alarm.
+    fn dozes(&self) -> bool {
+        self.watch.get().is_drowsy() && self.shared.driver_handle.alarm.is_there()
     }
 
     /// True if the workers have polled anything since this was asked last.

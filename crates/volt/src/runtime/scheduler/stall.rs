@@ -131,35 +131,31 @@ impl Watched {
         since != 0 && done.saturating_mul(QUICK_NS) < took
     }
 
-    /// True once for each slow poll.
+    /// True once for each slow poll. The member itself asks as well.
     fn is_news(&self, polls: u64) -> bool {
-        // ORD relaxed: as in `look`.
-        let is_news = self.reported.load(Relaxed) != polls;
-        if is_news {
-            // ORD relaxed: as in `look`.
-            self.reported.store(polls, Relaxed);
-        }
-        is_news
+        // ORD relaxed: a look, and a hint.
+        self.reported.load(Relaxed) != polls && self.reported.swap(polls, Relaxed) != polls
     }
 }
 
 impl Shared {
-    /// The poll that the member of `slot` is in, or was in last, takes long: once for each.
-    pub(super) fn saw_slow_poll(&self, slot: &Slot, kind: usize) {
-        if slot.watched.is_news(slot.polls()) {
+    /// The poll of this number of the member of `slot` takes long, or took. True once for each.
+    pub(super) fn saw_slow_poll(&self, slot: &Slot, polls: u64, kind: usize) -> bool {
+        let is_news = slot.watched.is_news(polls);
+        if is_news {
             if self.slow.is_none() {
                 slot.metrics.slow_polls.add_shared(1);
             }
             self.quick.forget(kind);
             self.untimed.forget(kind);
-            self.caught.learn(kind);
         }
+        is_news
     }
 }
 
 impl Slot {
     /// Polls and sleeps so far: a member that has done as many as before was in one poll all the time.
-    fn steps(&self) -> u64 {
+    pub(super) fn steps(&self) -> u64 {
         self.polls().wrapping_add(self.metrics.parks.get())
     }
 }
@@ -288,9 +284,9 @@ impl Watch {
         self.rests = true;
     }
 
-    /// For how long it sleeps at the alarm, if it is drowsy.
-    pub(super) fn dozes(&self) -> Option<Option<Duration>> {
-        self.is_drowsy().then(|| (!self.rests).then_some(self.interval))
+    /// For how long it sleeps at the alarm; None if it rests.
+    pub(super) fn doze(&self) -> Option<Duration> {
+        (!self.rests).then_some(self.interval)
     }
 
     /// After a look that found something to watch; `calm` if all that was done will not take long.
@@ -304,7 +300,7 @@ impl Watch {
         };
     }
 
-    fn is_drowsy(&self) -> bool {
+    pub(super) fn is_drowsy(&self) -> bool {
         self.interval > LAST_LOOK
     }
 }
@@ -366,7 +362,9 @@ impl Worker<'_> {
             if !stalled {
                 continue;
             }
-            shared.saw_slow_poll(slot, kind);
+            if shared.saw_slow_poll(slot, polls, kind) {
+                shared.caught.learn(kind);
+            }
             if waiting {
                 if let Some(task) = slot.lifo.take() {
                     self.count_stolen(1);

@@ -27,14 +27,14 @@ use volt_sync::internal::Linger;
 use volt_sync::internal::primitive::{Arc, fence};
 
 use super::crowd::ALONE_NS;
-use super::doze::Rhythm;
+use super::doze::{Rhythm, Run};
 use super::idle::Roles;
 use super::injector::Consumer;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::shared::{Shared, Slot};
-use super::stall::{STALL_NS, Watch};
+use super::stall::Watch;
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
@@ -88,6 +88,7 @@ pub(crate) struct Worker<'r> {
     /// It had done little for some time when it last woke up, and has since.
     pub(super) rested: Cell<bool>,
     pub(super) rhythm: Rhythm,
+    pub(super) run: Run,
     pub(super) pace: Pace,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
@@ -154,6 +155,7 @@ impl<'r> Worker<'r> {
             found_quick: Cell::new(false),
             rested: Cell::new(false),
             rhythm: Rhythm::new(),
+            run: Run::new(),
             pace: Pace::new(&shared.config),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
@@ -240,7 +242,7 @@ impl<'r> Worker<'r> {
         let kind = task.header().type_key();
         // ORD relaxed: a hint.
         self.slot.kind.store(kind, Relaxed);
-        if !self.shared.untimed.knows(kind) {
+        if !self.shared.untimed.knows(kind) || self.run.is_timed() {
             return self.poll_unknown(task, kind);
         }
         self.poll_now(task)
@@ -269,7 +271,7 @@ impl<'r> Worker<'r> {
             self.rouse_watcher();
         }
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
-        let start = self.now_ns();
+        let (start, before) = (self.now_ns(), self.slot.steps());
         let step = self.poll_now(task);
         let took = self.now_ns().saturating_sub(start);
         if took < QUICK_NS && !self.shared.blocks.knows(kind) {
@@ -279,9 +281,7 @@ impl<'r> Worker<'r> {
             }
         } else if took >= LOOK_NS {
             self.pace.hurry();
-            if took >= STALL_NS && self.shared.quick.knows(kind) {
-                self.shared.saw_slow_poll(self.slot, kind);
-            }
+            self.judge_poll(took, before, kind);
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing, Some(&self.slot.metrics));

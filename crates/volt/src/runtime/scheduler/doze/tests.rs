@@ -144,28 +144,37 @@ fn nobody_puts_it_off_for_others() {
 #[test]
 fn who_parks_after_one_long_poll_tells_its_kind() {
     by_hand::with_members(|shared, members| {
+        let member = members[1];
         let runs = |polls: u32, took: Duration| {
-            members[1].pace.woke(members[1].now_ns(), true);
-            members[1].slot.kind.store(by_hand::QUICK, Relaxed);
-            for _ in 0..polls {
-                members[1].count_poll();
-                members[1].pace.count();
-            }
+            let _ = member.run.begin(member.now_ns(), member.slot.polls());
+            member.slot.kind.store(by_hand::QUICK, Relaxed);
+            (0..polls).for_each(|_| member.count_poll());
             std::thread::sleep(took);
-            members[1].judge_run();
+            member.judge_run();
         };
-        let known = || [&shared.quick, &shared.untimed].map(|table| table.knows(by_hand::QUICK));
+        let is_known = || {
+            let tables = [&shared.quick, &shared.untimed];
+            let [quick, untimed] = tables.map(|table| table.knows(by_hand::QUICK));
+            assert_eq!(quick, untimed);
+            quick
+        };
         let long = Duration::from_nanos(2 * STALL_NS);
         shared.untimed.learn(by_hand::QUICK);
         runs(1, long);
-        assert_eq!(known(), [true, true], "no watcher dozes");
+        assert!(is_known(), "no watcher dozes");
         shared.sleep.doze.begin(members[0].now_ns(), Some(CALM_LOOK), || false, |_| {});
+        members[2].count_poll();
+        members[2].judge_run();
+        assert_eq!(members[2].slot.metrics.slow_polls.get(), 0, "it has not slept yet");
+        runs(0, long);
+        assert!(is_known() && !member.run.is_timed());
         runs(2, long);
-        assert_eq!(known(), [true, false], "it may have been another one");
-        shared.untimed.learn(by_hand::QUICK);
+        assert!(is_known(), "it may have been another one");
+        assert!(member.run.is_timed());
         runs(1, long);
-        assert_eq!(known(), [false, false]);
-        assert_eq!(members[1].slot.metrics.slow_polls.get(), 1);
+        assert!(!is_known());
+        assert_eq!(member.slot.metrics.slow_polls.get(), 1);
+        assert!(!shared.caught.knows(by_hand::QUICK), "it may just have had no processor");
         shared.sleep.doze.end();
     });
 }
