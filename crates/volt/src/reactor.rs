@@ -82,7 +82,7 @@ impl Reactor {
         self.turn_calling(handle, timeout, || ())
     }
 
-    /// As [`turn`](Self::turn); calls `is_back`, when it does not wait any more, before it wakes anybody.
+    /// As [`turn`](Self::turn); calls `is_back` before it wakes anybody, and not while it waits.
     ///
     /// # Errors
     /// As [`turn`](Self::turn).

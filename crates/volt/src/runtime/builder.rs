@@ -9,6 +9,7 @@ use super::config::Config;
 use super::context;
 use super::driver::Driver;
 use super::scheduler::idle::MAX_MEMBERS;
+use super::scheduler::shared::GUESTS;
 use super::scheduler::shared::Shared;
 use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
 use super::{Runtime, RuntimeFlavor, start_worker};
@@ -16,7 +17,7 @@ use crate::time::Clock;
 
 /// Guests are members, too.
 const MAX_WORKERS: usize = 4_000;
-const _: () = assert!(MAX_WORKERS + 64 <= MAX_MEMBERS);
+const _: () = assert!(MAX_WORKERS + GUESTS <= MAX_MEMBERS);
 
 /// Makes a [`Runtime`] with settings of its own.
 ///

@@ -30,6 +30,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 use super::idle::total_order;
+use super::quick;
 use super::stall::{CALM_LOOK, STALL_NS};
 use super::worker::Worker;
 
@@ -175,7 +176,7 @@ impl Worker<'_> {
         if !self.park.enter_alarm() {
             return self.park.take();
         }
-        let (doze, interval) = (&self.shared.sleep.doze, self.watch.get().doze());
+        let (doze, interval) = (&self.shared.sleep.doze, self.watch.get().alarm_after());
         doze.begin(self.now_ns(), interval, self.all_parked(), self.alarm());
         self.shared.driver_handle.alarm.sleep();
         doze.end();
@@ -217,7 +218,8 @@ impl Worker<'_> {
 
     /// This member parks. The watcher, if it dozes, does not see polls that end before its sleep does, and the member has
     /// left the driver to nobody meanwhile. So it looks for how long it was up: if that was one poll, and a long
-    /// one, its kind is not quick; if it may have been any of several, the next ones are timed.
+    /// one, its kind is not quick; if it may have been any of several, the next ones are timed. (Wakers that it called
+    /// meanwhile, and a time without a processor, count as well: so nothing is decided for good.)
     #[inline]
     pub(super) fn judge_run(&self) {
         if self.shared.sleep.doze.is_used() {
@@ -231,29 +233,31 @@ impl Worker<'_> {
             return;
         }
         let polls = self.slot.polls();
+        // ORD relaxed: this member wrote it.
+        let kind = self.slot.kind.load(Relaxed);
         match self.run.polls(polls) {
             0 => {}
-            1 => {
-                // ORD relaxed: this member wrote it.
-                let kind = self.slot.kind.load(Relaxed);
+            // (What was set aside last hides whose poll it was.)
+            1 if kind != quick::OF_NOBODY => {
                 let _ = self.shared.saw_slow_poll(self.slot, polls, kind);
             }
             _ => self.run.timed.set(TIMED),
         }
     }
 
-    /// A poll of `kind` took so long. If that was all that this member has done since it had done `before`
-    /// [steps](Slot::steps), its kind is not quick.
-    #[cold]
-    pub(super) fn judge_poll(&self, took: u64, before: u64, kind: usize) {
-        let is_alone = self.slot.steps() == before.wrapping_add(1) && !self.handed_over.get();
-        if took >= STALL_NS && is_alone && self.shared.quick.knows(kind) {
+    /// A poll of `kind` took so long. If this member has done `steps` by now, it has done nothing else meanwhile, and the
+    /// kind is not quick.
+    pub(super) fn judge_poll(&self, took: u64, steps: u64, kind: usize) {
+        if took < STALL_NS || self.handed_over.get() || self.slot.steps() != steps {
+            return;
+        }
+        if self.shared.quick.knows(kind) || self.shared.untimed.knows(kind) {
             let _ = self.shared.saw_slow_poll(self.slot, self.slot.polls(), kind);
         }
     }
 }
 
-/// What a member has done since it woke up.
+/// What a member has done since it woke up, and what it does about it.
 #[derive(Debug)]
 pub(super) struct Run {
     /// When that was; 0 if it has not slept yet.
@@ -286,18 +290,15 @@ impl Run {
     }
 
     /// A poll goes on that was interrupted by others.
-    pub(super) fn goes_on(&self) {
+    pub(super) fn poll_goes_on(&self) {
         self.polls.set(self.polls.get().wrapping_sub(1));
     }
 
-    /// True if the next poll is one of those that are timed.
+    /// True if the next poll is one of those that are timed; counts it.
     #[inline]
-    pub(super) fn is_timed(&self) -> bool {
-        let timed = self.timed.get();
-        if timed > 0 {
-            self.timed.set(timed - 1);
-        }
-        timed > 0
+    pub(super) fn takes_timed(&self) -> bool {
+        let left = self.timed.get().checked_sub(1);
+        left.inspect(|&left| self.timed.set(left)).is_some()
     }
 }
 

@@ -357,18 +357,19 @@ impl Worker<'_> {
 
     /// A poll of this thread's own future. Its kind is known to be quick after [`QUICK_ROOTS`] quick ones in a
     /// row, and not after the first: there is one such future, and in its life it may do this and that. And one
-    /// that was caught in a slow poll is never known to be quick again.
+    /// that a watcher has caught in a slow poll is never known to be quick again.
     #[inline]
     fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
-        let is_timed = self.begin_root() | self.run.is_timed();
-        if !is_timed || self.root_kind.get() == quick::OF_NO_TASK {
+        let may_be_long = self.begin_root();
+        let is_known = self.root_kind.get() != quick::OF_NO_TASK;
+        if !is_known || !(may_be_long || self.run.takes_timed()) {
             return poll();
         }
-        // The poll is counted.
-        let (start, before) = (self.now_ns(), self.slot.steps().wrapping_sub(1));
+        // This poll is counted already.
+        let (start, steps) = (self.now_ns(), self.slot.steps());
         let output = poll();
         let took = self.now_ns().saturating_sub(start);
-        self.judge_poll(took, before, self.root_kind.get());
+        self.judge_poll(took, steps, self.root_kind.get());
         let is_quick = took < QUICK_NS;
         self.quick_roots.set(if is_quick { self.quick_roots.get() + 1 } else { 0 });
         if self.quick_roots.get() == QUICK_ROOTS {
@@ -558,7 +559,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
             return Some(context::as_canceller(worker.shared, || wait_only(handle.as_mut())));
         }
         // ORD relaxed: this member wrote it.
-        let kind = worker.slot.kind.load(Relaxed);
+        let (kind, parks) = (worker.slot.kind.load(Relaxed), worker.slot.metrics.parks.get());
         // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
         // for to begin with, and from wherever, as the workers may all be blocked.
         let choosy = worker.choosy.replace(worker.unfit.get());
@@ -581,7 +582,12 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
         if !worker.handed_over.get() {
             // ORD relaxed: a hint.
             worker.slot.kind.store(kind, Relaxed);
-            worker.run.goes_on();
+            worker.run.poll_goes_on();
+            if worker.slot.metrics.parks.get() != parks {
+                // A poll that has slept is not a quick one.
+                worker.shared.quick.forget(kind);
+                worker.shared.untimed.forget(kind);
+            }
         }
         worker.choosy.set(choosy);
         worker.shy.set(shy);

@@ -5,7 +5,7 @@
 //! a guest runs only tasks of a kind (a type of future) that a worker has seen to return from a
 //! poll quickly, and sets the others aside for the workers (`injector.rs`). A kind that is caught in a slow
 //! poll is forgotten. The futures of `block_on` are of kinds, too, so that one that is always quick lets the
-//! watcher sleep (`guest.rs`); of these, one that was caught once is never known again.
+//! watcher sleep (`guest.rs`); of these, one that a watcher has caught is never known again.
 //!
 //! Rejected: timing every poll (two looks at the clock, more than many polls take): a known kind
 //! costs one load.

@@ -45,7 +45,7 @@ const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
 /// Places for the tasks that a worker fetched from the injector in one batch.
 const BATCH: usize = if cfg!(volt_loom) { 4 } else { 32 };
 /// Threads that can be guests (inside `block_on`) of one multi-thread runtime at once.
-const GUESTS: usize = if cfg!(volt_loom) { 1 } else { 16 };
+pub(crate) const GUESTS: usize = if cfg!(volt_loom) { 1 } else { 16 };
 
 // SAFETY: the link is a cell of the header, that `Notified`'s holder has to itself.
 unsafe impl Linked for Header {
@@ -144,7 +144,7 @@ pub(crate) struct Shared {
     pub(super) quick: Quick,
     /// The kinds that need no timing: the same, and none if slow polls are reported.
     pub(super) untimed: Quick,
-    /// The kinds that were caught in a slow poll, for those that have to be quick for long to count as such.
+    /// The kinds that a watcher has caught in a slow poll, for those that have to be quick for long to count as such.
     pub(super) caught: Quick,
     /// The kinds that have blocked in `block_in_place`: they are not learnt any more.
     pub(super) blocks: Quick,

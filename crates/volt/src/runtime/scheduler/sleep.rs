@@ -246,14 +246,11 @@ impl Worker<'_> {
         }
     }
 
-    /// It may block: this member has left the driver, and counts as one that is in no poll.
+    /// It may block, but in no poll: the watcher sees that this member stands still, and blames no kind for it.
     #[cold]
-    fn call_unpark_hook(&self, hook: &(dyn Fn() + Send + Sync)) {
-        // ORD relaxed: a hint.
-        let kind = self.slot.kind.swap(quick::OF_NOBODY, Relaxed);
+    pub(super) fn call_unpark_hook(&self, hook: &(dyn Fn() + Send + Sync)) {
+        let _ = self.slot.watched.is_news(self.slot.polls());
         call_hook(Some(hook));
-        // ORD relaxed: as above.
-        self.slot.kind.store(kind, Relaxed);
         let _ = self.run.begin(self.now_ns(), self.slot.polls());
     }
 

@@ -24,7 +24,9 @@
 //! poll in such a period is seen at work after [`CALM_LOOK`], and to
 //! stand still after a [`FIRST_LOOK`] more, so after about 33 ms; otherwise two looks take 8 ms at most.
 //! (33 ms as well for one that is not quick, if the watcher becomes drowsy in the same moment: the
-//! flag is a hint.) One that returns sooner is judged by its member, which parks (`Worker::judge_run`).
+//! flag is a hint.) One that returns sooner, beside a watcher at an alarm, is judged by its member, when that parks
+//! (`Worker::judge_run`). A kind of tasks is thought to be quick again after one quick poll, so one that is slow now and then
+//! holds up timers each time that the watcher has become drowsy since.
 //!
 //! And nobody wakes up as long as those who would be watched do: a drowsy watcher sleeps at an alarm that they put off, and
 //! turn off if they work less often than that. A watcher that finds nothing to watch, and all parked, stays one there
@@ -132,7 +134,7 @@ impl Watched {
     }
 
     /// True once for each slow poll. The member itself asks as well.
-    fn is_news(&self, polls: u64) -> bool {
+    pub(super) fn is_news(&self, polls: u64) -> bool {
         // ORD relaxed: a look, and a hint.
         self.reported.load(Relaxed) != polls && self.reported.swap(polls, Relaxed) != polls
     }
@@ -285,7 +287,7 @@ impl Watch {
     }
 
     /// For how long it sleeps at the alarm; None if it rests.
-    pub(super) fn doze(&self) -> Option<Duration> {
+    pub(super) fn alarm_after(&self) -> Option<Duration> {
         (!self.rests).then_some(self.interval)
     }
 

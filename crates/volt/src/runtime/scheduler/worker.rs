@@ -104,7 +104,7 @@ pub(crate) struct Worker<'r> {
     pub(super) root: Cell<bool>,
     /// The kind of the one that it polls (`quick.rs`).
     pub(super) root_kind: Cell<usize>,
-    /// So many of its polls in a row were quick; not counted once its kind is known to be.
+    /// So many of its polls in a row were quick; counted only while they are timed.
     pub(super) quick_roots: Cell<u32>,
     /// So many tasks of the ring are before it, and itself; or 0.
     pub(super) before_root: Cell<usize>,
@@ -242,8 +242,8 @@ impl<'r> Worker<'r> {
         let kind = task.header().type_key();
         // ORD relaxed: a hint.
         self.slot.kind.store(kind, Relaxed);
-        if !self.shared.untimed.knows(kind) || self.run.is_timed() {
-            return self.poll_unknown(task, kind);
+        if !self.shared.untimed.knows(kind) || self.run.takes_timed() {
+            return self.poll_timed(task, kind);
         }
         self.poll_now(task)
     }
@@ -260,9 +260,9 @@ impl<'r> Worker<'r> {
         if self.handed_over.get() { Step::Exit } else { Step::Continue }
     }
 
-    /// Polls a task that may take long, or sets it aside for somebody else.
+    /// Polls a task, and looks how long that takes; or sets it aside for somebody else, if it may be long.
     #[cold]
-    fn poll_unknown(&self, task: Notified, kind: usize) -> Step {
+    fn poll_timed(&self, task: Notified, kind: usize) -> Step {
         if self.choosy.get() && !self.shared.quick.knows(kind) {
             self.set_aside(task.into_raw());
             return Step::Continue;
@@ -271,7 +271,7 @@ impl<'r> Worker<'r> {
             self.rouse_watcher();
         }
         let timing = self.shared.slow.as_ref().map(|slow| slow.begin(task.header()));
-        let (start, before) = (self.now_ns(), self.slot.steps());
+        let (start, steps) = (self.now_ns(), self.slot.steps().wrapping_add(1));
         let step = self.poll_now(task);
         let took = self.now_ns().saturating_sub(start);
         if took < QUICK_NS && !self.shared.blocks.knows(kind) {
@@ -281,7 +281,7 @@ impl<'r> Worker<'r> {
             }
         } else if took >= LOOK_NS {
             self.pace.hurry();
-            self.judge_poll(took, before, kind);
+            self.judge_poll(took, steps, kind);
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing, Some(&self.slot.metrics));

@@ -167,14 +167,56 @@ fn who_parks_after_one_long_poll_tells_its_kind() {
         members[2].judge_run();
         assert_eq!(members[2].slot.metrics.slow_polls.get(), 0, "it has not slept yet");
         runs(0, long);
-        assert!(is_known() && !member.run.is_timed());
+        assert!(is_known() && !member.run.takes_timed());
         runs(2, long);
         assert!(is_known(), "it may have been another one");
-        assert!(member.run.is_timed());
+        assert!(member.run.takes_timed());
         runs(1, long);
         assert!(!is_known());
         assert_eq!(member.slot.metrics.slow_polls.get(), 1);
         assert!(!shared.caught.knows(by_hand::QUICK), "it may just have had no processor");
+        shared.sleep.doze.end();
+    });
+}
+
+/// What else a member does for long is not a slow poll of the kind that it has polled.
+#[test]
+fn what_is_no_poll_alone_blames_no_kind() {
+    by_hand::with_members(|shared, members| {
+        let member = members[1];
+        let begin = || {
+            let _ = member.run.begin(member.now_ns(), member.slot.polls());
+            member.slot.kind.store(by_hand::QUICK, Relaxed);
+            member.slot.steps()
+        };
+        let long = Duration::from_nanos(2 * STALL_NS);
+        shared.sleep.doze.begin(members[0].now_ns(), Some(CALM_LOOK), || false, |_| {});
+        // It has run others meanwhile.
+        let steps = begin();
+        (0..2).for_each(|_| member.count_poll());
+        member.judge_poll(2 * STALL_NS, steps + 1, by_hand::QUICK);
+        // The one below a join goes on.
+        begin();
+        member.count_poll();
+        member.run.poll_goes_on();
+        std::thread::sleep(long);
+        member.judge_run();
+        assert!(member.run.takes_timed());
+        // The hook after a sleep.
+        begin();
+        member.call_unpark_hook(&move || std::thread::sleep(long));
+        member.count_poll();
+        member.judge_run();
+        assert!(shared.quick.knows(by_hand::QUICK));
+        assert_eq!(member.slot.metrics.slow_polls.get(), 0);
+        // The watcher, which sees it stand still in the hook.
+        member.call_unpark_hook(&|| ());
+        assert!(!member.slot.watched.is_news(member.slot.polls()));
+        // And one that is.
+        let steps = begin();
+        member.count_poll();
+        member.judge_poll(2 * STALL_NS, steps + 1, by_hand::QUICK);
+        assert!(!shared.quick.knows(by_hand::QUICK));
         shared.sleep.doze.end();
     });
 }
