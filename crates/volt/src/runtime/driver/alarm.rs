@@ -18,9 +18,13 @@ impl Alarm {
         self.0.get_or_init(|| imp::Alarm::new().ok()).as_ref().is_some_and(imp::Alarm::works)
     }
 
+    fn made(&self) -> Option<&imp::Alarm> {
+        self.0.get()?.as_ref()
+    }
+
     /// It goes off after this time, or never; whatever was set before is forgotten.
     pub(crate) fn set(&self, after: Option<Duration>) {
-        if let Some(Some(alarm)) = self.0.get() {
+        if let Some(alarm) = self.made() {
             if !alarm.set(after) {
                 alarm.ring();
             }
@@ -30,14 +34,14 @@ impl Alarm {
     /// Sleeps until it goes off or [rings](Self::ring), or has rung since the last sleep; or by chance less. For
     /// one thread at a time.
     pub(crate) fn sleep(&self) {
-        if let Some(Some(alarm)) = self.0.get() {
+        if let Some(alarm) = self.made() {
             alarm.sleep();
         }
     }
 
     /// Ends the sleep, or the next one.
     pub(crate) fn ring(&self) {
-        if let Some(Some(alarm)) = self.0.get() {
+        if let Some(alarm) = self.made() {
             alarm.ring();
         }
     }

@@ -275,9 +275,10 @@ impl Run {
 
     /// It woke up. How long after it did so before; 0 if it did not.
     pub(super) fn begin(&self, now: u64, polls: u64) -> u64 {
+        let since = self.took(now);
+        self.since_ns.set(now);
         self.polls.set(polls);
-        let before = self.since_ns.replace(now);
-        if before == 0 { 0 } else { now.saturating_sub(before) }
+        since
     }
 
     fn took(&self, now: u64) -> u64 {

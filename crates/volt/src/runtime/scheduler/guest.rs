@@ -361,8 +361,8 @@ impl Worker<'_> {
     #[inline]
     fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
         let may_be_long = self.begin_root();
-        let is_known = self.root_kind.get() != quick::OF_NO_TASK;
-        if !is_known || !(may_be_long || self.run.takes_timed()) {
+        let is_of_no_kind = self.root_kind.get() == quick::OF_NO_TASK;
+        if is_of_no_kind || !(may_be_long || self.run.takes_timed()) {
             return poll();
         }
         // This poll is counted already.
@@ -585,8 +585,7 @@ fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinErr
             worker.run.poll_goes_on();
             if worker.slot.metrics.parks.get() != parks {
                 // A poll that has slept is not a quick one.
-                worker.shared.quick.forget(kind);
-                worker.shared.untimed.forget(kind);
+                worker.shared.is_not_quick(kind);
             }
         }
         worker.choosy.set(choosy);

@@ -345,7 +345,7 @@ impl Idle {
         self.bits[index / 64].fetch_or(1 << (index % 64), AcqRel);
         let to = |summary: Summary| {
             let mut to = summary.add_parked(1).add_searching(-isize::from(searching));
-            let last = to.parked() >= to.attached();
+            let last = to.all_parked();
             if !to.driver_taken() && (ran || last) {
                 to = to.with_driver(Some(index));
             }

@@ -148,10 +148,15 @@ impl Shared {
             if self.slow.is_none() {
                 slot.metrics.slow_polls.add_shared(1);
             }
-            self.quick.forget(kind);
-            self.untimed.forget(kind);
+            self.is_not_quick(kind);
         }
         is_news
+    }
+
+    /// What was known of `kind` is so no longer.
+    pub(super) fn is_not_quick(&self, kind: usize) {
+        self.quick.forget(kind);
+        self.untimed.forget(kind);
     }
 }
 

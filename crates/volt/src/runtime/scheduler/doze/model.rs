@@ -53,26 +53,26 @@ impl World {
     }
 }
 
-#[test]
-fn who_gets_up_sets_an_alarm_that_is_off() {
-    loom::model(|| {
-        let world = World::new(true);
+/// While member 2 gets up, another one does something with the alarm.
+fn against_who_gets_up(dozes: bool, act: fn(&World)) {
+    loom::model(move || {
+        let world = World::new(dozes);
         let theirs = world.clone();
         let other = thread::spawn(move || theirs.get_up());
-        let _ = world.doze.rest(|| 0, || world.all_parked(), world.set());
+        act(&world);
         other.join().unwrap();
         world.check();
     });
 }
 
 #[test]
-fn a_watcher_that_begins_to_rest_against_who_gets_up() {
-    loom::model(|| {
-        let world = World::new(false);
-        let theirs = world.clone();
-        let other = thread::spawn(move || theirs.get_up());
-        world.begin(None);
-        other.join().unwrap();
-        world.check();
+fn who_gets_up_sets_an_alarm_that_is_off() {
+    against_who_gets_up(true, |world| {
+        let _ = world.doze.rest(|| 0, || world.all_parked(), world.set());
     });
+}
+
+#[test]
+fn a_watcher_that_begins_to_rest_against_who_gets_up() {
+    against_who_gets_up(false, |world| world.begin(None));
 }
