@@ -1,6 +1,6 @@
 //! Builds beside the default one: feature combinations, and the oldest allowed dependencies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -9,18 +9,24 @@ use crate::command::{cargo, root, run};
 /// The crates that others depend on.
 const LIBRARIES: [&str; 4] = ["volt-sync", "volt-pool", "volt-macros", "volt-rt"];
 
-/// Checks each library without default features, with each feature alone, and with all.
+/// Checks each library without default features, with each feature alone, and with all; and that there are
+/// the features of Tokio that people ask for.
 ///
 /// # Errors
-/// Names the combination that does not build.
+/// Names the combination that does not build, or the feature that there is not.
 pub(crate) fn features() -> Result<(), String> {
-    for (package, features) in workspace_features()? {
+    let all = features_of(&metadata(&[])?)?;
+    let habit = habit(&all)?;
+    for package in LIBRARIES {
+        let features = all.get(package).ok_or(format!("there is no {package}"))?.keys();
+        let features: Vec<_> = features.filter(|name| *name != "default").collect();
         let mut combinations = vec![vec!["--no-default-features"], vec!["--all-features"]];
-        for feature in &features {
+        // Those for habit enable nothing.
+        for feature in features.iter().filter(|feature| !habit.contains(**feature)) {
             combinations.push(vec!["--no-default-features", "--features", feature]);
         }
         for combination in combinations {
-            run(cargo(&["check", "--quiet", "-p", &package]).args(combination))?;
+            run(cargo(&["check", "--quiet", "-p", package]).args(combination))?;
         }
         println!("{package}: {} features", features.len());
     }
@@ -99,20 +105,29 @@ fn without_dev(manifest: &str) -> String {
     text
 }
 
-/// The features of each library, from the manifests.
-fn workspace_features() -> Result<BTreeMap<String, Vec<String>>, String> {
-    let metadata = metadata(&["--no-deps"])?;
+/// The features of each package, and what each enables.
+type Features = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+fn features_of(metadata: &Value) -> Result<Features, String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
-    let mut features = BTreeMap::new();
-    for package in packages {
-        let name = package["name"].as_str().unwrap_or_default();
-        if LIBRARIES.contains(&name) {
-            let names = package["features"].as_object().into_iter().flatten();
-            let names = names.map(|(name, _)| name.clone()).filter(|name| name != "default");
-            features.insert(name.to_owned(), names.collect());
-        }
+    let of = |package: &Value| {
+        let name = package["name"].as_str().unwrap_or_default().to_owned();
+        serde_json::from_value(package["features"].clone()).map(|features| (name, features))
+    };
+    let features: Result<_, _> = packages.iter().map(of).collect();
+    features.map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// What Tokio's `full` enables, and `full`: the features that Volt has for habit.
+fn habit(all: &Features) -> Result<BTreeSet<String>, String> {
+    let full = all.get("tokio").and_then(|features| features.get("full"));
+    let mut habit: BTreeSet<String> =
+        full.ok_or("tokio has no feature full")?.iter().cloned().collect();
+    habit.insert("full".to_owned());
+    match habit.iter().find(|name| !all["volt-rt"].contains_key(*name)) {
+        Some(missing) => Err(format!("volt-rt has no feature {missing}, which Tokio has")),
+        None => Ok(habit),
     }
-    Ok(features)
 }
 
 /// `cargo metadata`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::bench::{Mode, Sample};
 use crate::load::Mark;
-use crate::record::{self, Role, RowResult};
+use crate::record::{Contender, Load, RowResult};
 use crate::registry::Row;
 use crate::stats;
 
@@ -86,82 +86,80 @@ pub(crate) fn measure(
     step: &mut dyn FnMut(&str),
 ) -> RowResult {
     let mark = Mark::now();
-    let mut states: Vec<State> = row.contenders.iter().map(|_| State::default()).collect();
-    let mut child = |index: usize, state: &mut State, mode: Mode, pass: &str| {
-        let contender = &row.contenders[index];
-        if state.failure.is_some() {
-            step(contender.name);
+    let mut result = nothing_yet(row);
+    let mut extra = vec![Extra::default(); result.contenders.len()];
+    let mut child = |contender: &mut Contender, mode: Mode, pass: &str| {
+        if contender.failure.is_some() {
+            step(&contender.name);
             return None;
         }
-        let result = start.start(&Child {
+        let sample = start.start(&Child {
             row: row.id,
-            contender: contender.name,
+            contender: &contender.name,
             mode,
-            iterations: state.iterations,
+            iterations: contender.iterations,
             batch: plan.batch,
             timeout: plan.timeout,
         });
-        step(contender.name);
-        result.map_err(|reason| state.failure = Some(format!("{pass}: {reason}"))).ok()
+        step(&contender.name);
+        sample.map_err(|reason| contender.failure = Some(format!("{pass}: {reason}"))).ok()
     };
 
-    for (index, state) in states.iter_mut().enumerate() {
-        if let Some(sample) = child(index, state, Mode::Calibrate, "calibration") {
-            state.iterations = sample.iterations.max(1);
+    for contender in &mut result.contenders {
+        if let Some(sample) = child(contender, Mode::Calibrate, "calibration") {
+            contender.iterations = sample.iterations.max(1);
         }
     }
     let (rounds, most) = (plan.rounds_of(row), plan.most_rounds_of(row));
     for round in 0..most {
         // Not after each round: who stops as soon as an interval is narrow prefers those that are so by luck.
         let asks = round % rounds == 0 && (round / rounds).is_power_of_two();
-        if asks && !is_wide(row, &states) {
+        if asks && !is_wide(&result) {
             break;
         }
-        for index in rotated(states.len(), round) {
-            let state = &mut states[index];
-            let sample = child(index, state, Mode::Time, &format!("round {}", round + 1));
-            state.rounds.push(sample.as_ref().and_then(|sample| sample.value));
-            state.keep(sample.map(|sample| sample.extra).unwrap_or_default());
+        for index in rotated(extra.len(), round) {
+            let contender = &mut result.contenders[index];
+            let sample = child(contender, Mode::Time, &format!("round {}", round + 1));
+            contender.rounds.push(sample.as_ref().and_then(|sample| sample.value));
+            extra[index].keep(sample.map(|sample| sample.extra).unwrap_or_default());
         }
     }
-    for (index, state) in states.iter_mut().enumerate() {
-        if let Some(sample) = child(index, state, Mode::Alloc, "allocation pass") {
+    for (contender, extra) in result.contenders.iter_mut().zip(&mut extra) {
+        if let Some(sample) = child(contender, Mode::Alloc, "allocation pass") {
             // A workload that measures in its own way only rehearsed.
             if sample.value.is_none() {
-                state.keep(sample.extra);
+                extra.keep(sample.extra);
             }
         }
     }
     for round in 0..if row.detail { plan.detail_rounds } else { 0 } {
-        for index in rotated(states.len(), round) {
-            let state = &mut states[index];
-            if let Some(sample) = child(index, state, Mode::Detail, "fairness pass") {
-                state.keep(sample.extra);
+        for index in rotated(extra.len(), round) {
+            let contender = &mut result.contenders[index];
+            if let Some(sample) = child(contender, Mode::Detail, "fairness pass") {
+                extra[index].keep(sample.extra);
             }
         }
     }
-    result(row, states, mark)
+    for (contender, extra) in result.contenders.iter_mut().zip(extra) {
+        contender.extra = extra.medians();
+    }
+    result.load = mark.load();
+    result
 }
 
 /// Whether Volt's ratio to the best peer is not known well yet. What it is has no part in that, so that
 /// nobody's luck ends the rounds.
-fn is_wide(row: &Row, states: &[State]) -> bool {
-    let of = |role| {
-        let contenders = row.contenders.iter().zip(states);
-        contenders.filter(move |(contender, _)| contender.role == role).map(|(_, state)| state)
-    };
-    let median =
-        |state: &&State| stats::median(&state.rounds.iter().flatten().copied().collect::<Vec<_>>());
-    let known = of(Role::Peer).filter_map(|state| Some((state, median(&state)?)));
-    let best = known.min_by(|a, b| a.1.total_cmp(&b.1));
-    let (Some(volt), Some((best, _))) = (of(Role::Volt).next(), best) else { return false };
-    let alive = volt.failure.is_none() && best.failure.is_none();
-    let ratio = stats::ratio(&volt.rounds, &best.rounds, row.resolution);
-    alive && ratio.is_some_and(|ratio| ratio.high - ratio.low > WIDE * ratio.median)
+fn is_wide(result: &RowResult) -> bool {
+    let alive = |contender: &Contender| contender.failure.is_none();
+    let standing = result.standing().filter(|standing| alive(standing.other));
+    let ratio = standing.map(|standing| standing.ratio);
+    result.volt().is_some_and(alive)
+        && ratio.is_some_and(|ratio| ratio.high - ratio.low > WIDE * ratio.median)
 }
 
-fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
-    let contenders = row.contenders.iter().zip(states);
+/// The row before anything is measured.
+fn nothing_yet(row: &Row) -> RowResult {
+    let contenders = row.contenders.iter();
     RowResult {
         id: row.id.to_owned(),
         group: row.group().to_owned(),
@@ -171,40 +169,35 @@ fn result(row: &Row, states: Vec<State>, mark: Mark) -> RowResult {
         resolution: row.resolution,
         note: row.note.to_owned(),
         repeats: row.repeats.to_owned(),
-        load: mark.load(),
+        load: Load::default(),
         contenders: contenders
-            .map(|(contender, state)| record::Contender {
+            .map(|contender| Contender {
                 name: contender.name.to_owned(),
                 role: contender.role,
                 note: contender.note.to_owned(),
-                iterations: state.iterations,
-                rounds: state.rounds,
-                extra: state
-                    .extra
-                    .iter()
-                    .filter_map(|(k, v)| Some((k.clone(), stats::median(v)?)))
-                    .collect(),
-                failure: state.failure,
+                // Until it is calibrated.
+                iterations: 0,
+                rounds: Vec::new(),
+                extra: BTreeMap::new(),
+                failure: None,
             })
             .collect(),
     }
 }
 
-/// What is known of a contender so far.
-#[derive(Default)]
-struct State {
-    /// As calibrated; 0 before.
-    iterations: u64,
-    rounds: Vec<Option<f64>>,
-    extra: BTreeMap<String, Vec<f64>>,
-    failure: Option<String>,
-}
+/// What the children of a contender have told beside its time.
+#[derive(Clone, Default)]
+struct Extra(BTreeMap<String, Vec<f64>>);
 
-impl State {
+impl Extra {
     fn keep(&mut self, extra: BTreeMap<String, f64>) {
         for (name, value) in extra {
-            self.extra.entry(name).or_default().push(value);
+            self.0.entry(name).or_default().push(value);
         }
+    }
+
+    fn medians(self) -> BTreeMap<String, f64> {
+        self.0.into_iter().filter_map(|(name, all)| Some((name, stats::median(&all)?))).collect()
     }
 }
 

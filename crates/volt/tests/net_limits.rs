@@ -2,6 +2,8 @@
 //! process's.
 #![cfg(target_os = "linux")]
 
+#[path = "support/limits.rs"]
+mod limits;
 #[path = "support/net.rs"]
 mod support;
 
@@ -9,19 +11,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use limits::limit;
 use support::{each, stays_pending};
 use volt::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-
-/// Sets the number of descriptors that the process may have, and returns what it was.
-fn limit(count: libc::rlim_t) -> libc::rlim_t {
-    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: writes the limits to a variable of ours.
-    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut old) }, 0);
-    let new = libc::rlimit { rlim_cur: count, rlim_max: old.rlim_max };
-    // SAFETY: reads the limits from a variable of ours.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const new) }, 0);
-    old.rlim_cur
-}
 
 /// A listener of either kind, as this test uses it.
 trait Listener: Sized {
@@ -87,14 +79,14 @@ async fn accept_without_descriptors<L: Listener>() {
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u64>().ok())
         .max()
         .unwrap();
-    let old = limit(0);
+    let old = limit(libc::RLIMIT_NOFILE, 0);
     for _ in 0..3 {
         let error = listener.take().await.err().unwrap();
         assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
     }
     let error = listener.connect().await.err().unwrap();
     assert_eq!(error.raw_os_error(), Some(libc::EMFILE));
-    limit(old.max(highest + 1));
+    limit(libc::RLIMIT_NOFILE, old.max(highest + 1));
     // No event comes for the connection that waits: it must be found without one.
     let server = listener.take().await.unwrap();
     L::exchange(client, server).await;

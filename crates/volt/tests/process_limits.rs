@@ -1,6 +1,8 @@
 //! Children when the process has no descriptor left. In a test binary of its own, since the limit is the process's.
 #![cfg(target_os = "linux")]
 
+#[path = "support/limits.rs"]
+mod limits;
 #[path = "support/net.rs"]
 mod support;
 
@@ -9,6 +11,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
+use limits::limit;
 use support::{bounded, runtimes};
 use volt::process::Command;
 
@@ -39,12 +42,7 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
     let new = || volt::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (gone, runtime) = (new(), new());
     let busy = volt::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: writes the limits to a variable of ours.
-    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
-    limit.rlim_cur = 64;
-    // SAFETY: reads the limits from a variable of ours.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+    limit(libc::RLIMIT_NOFILE, 64);
     let mut all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     for each in runtimes {
         each.block_on(async {

@@ -5,6 +5,8 @@
     reason = "the tracer starts a thread, and is waited for by one"
 )]
 
+#[path = "support/limits.rs"]
+mod limits;
 #[path = "support/net.rs"]
 mod support;
 
@@ -18,6 +20,7 @@ use volt::runtime::{Builder, Runtime};
 use volt::task::unconstrained;
 use volt::time::timeout;
 
+use limits::limit;
 use support::{bounded, runtimes};
 
 fn runtime() -> Runtime {
@@ -128,12 +131,7 @@ fn a_child_is_waited_for_without_work_if_there_is_no_thread() {
     }
     assert!(std::thread::Builder::new().spawn(|| ()).is_err());
     runtime().block_on(async {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: writes the limits to a variable of ours.
-        assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) }, 0);
-        limit.rlim_cur = 32;
-        // SAFETY: reads the limits from a variable of ours.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+        limit(libc::RLIMIT_NOFILE, 32);
         let _all: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
         let mut child = Command::new("sleep").arg("0.3").spawn().unwrap();
         let waiting = volt::spawn(async move { child.wait().await });

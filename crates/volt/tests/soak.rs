@@ -15,6 +15,8 @@
     reason = "a test"
 )]
 
+#[path = "support/limits.rs"]
+mod limits;
 #[path = "soak/messages.rs"]
 mod messages;
 #[path = "soak/panics.rs"]

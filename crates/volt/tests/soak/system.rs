@@ -13,6 +13,7 @@ use volt::signal::unix::{SignalKind, signal};
 use volt::task::{spawn_blocking, yield_now};
 use volt::time::sleep;
 
+use crate::limits::limit;
 use crate::support::{Context, bounded, sanitized, threads_of_linux};
 
 /// Runtimes are dropped with tasks that are pending, run, wait for a time and for a thread.
@@ -127,17 +128,6 @@ pub fn fault(name: &str) {
         "threads" => no_threads(),
         _ => panic!("no such fault: {name}"),
     }
-}
-
-type Resource = libc::__rlimit_resource_t;
-
-fn limit(resource: Resource, count: u64) {
-    let mut old = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: writes the limits to a variable of ours.
-    assert_eq!(unsafe { libc::getrlimit(resource, &raw mut old) }, 0);
-    let new = libc::rlimit { rlim_cur: count.min(old.rlim_max), rlim_max: old.rlim_max };
-    // SAFETY: reads the limits from a variable of ours.
-    assert_eq!(unsafe { libc::setrlimit(resource, &raw const new) }, 0);
 }
 
 fn no_descriptors() {
