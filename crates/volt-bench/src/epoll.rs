@@ -19,7 +19,16 @@ impl Epoll {
 
     /// Level-triggered, for reading.
     pub(crate) fn add(&self, socket: &impl AsRawFd, number: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: number };
+        self.add_for(socket, number, libc::EPOLLIN)
+    }
+
+    /// Edge-triggered, for reading.
+    pub(crate) fn add_edges(&self, socket: &impl AsRawFd, number: u64) -> io::Result<()> {
+        self.add_for(socket, number, libc::EPOLLIN | libc::EPOLLET)
+    }
+
+    fn add_for(&self, socket: &impl AsRawFd, number: u64, events: i32) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: number };
         // SAFETY: both descriptors are open, and the event outlives the call.
         let result = unsafe {
             libc::epoll_ctl(

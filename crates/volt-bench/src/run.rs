@@ -68,6 +68,9 @@ fn measure(rows: &[Row], plan: &Plan, full: bool, outputs: &Outputs) -> Result<R
     let bar = progress(rows.iter().map(|row| plan.steps(row)).sum());
     for (index, row) in rows.iter().enumerate() {
         bar.set_message(row.id);
+        if bar.is_hidden() {
+            eprintln!("volt-bench: {} of {}: {}", index + 1, rows.len(), row.id);
+        }
         let mut planned = plan.steps(row);
         let result = harness::measure(row, plan, &mut start, &mut |_| {
             bar.inc_length(u64::from(planned == 0));
@@ -99,8 +102,8 @@ fn hint_at_load() {
     }
 }
 
-/// On standard error, and only where someone looks; it moves when a child ends, never in between,
-/// so that it does not disturb what is measured.
+/// On standard error, where that is a terminal (else there is a line for each row); it moves when a child ends, never in
+/// between, so that it does not disturb what is measured.
 fn progress(steps: u64) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()

@@ -25,7 +25,8 @@ pub(crate) fn rows() -> Vec<Row> {
             .headline()
             .volt("volt", tcp_echo_64::<on_volt::Multi>)
             .peer("tokio", tcp_echo_64::<on_tokio::Multi>)
-            .peer("async-io", tcp_echo_64::<smol::Multi>),
+            .peer("async-io", tcp_echo_64::<smol::Multi>)
+            .floor("2 epolls", floor::echo_on_two_threads),
         Row::new("net/accept", "TCP: connect, accept, close")
             .headline()
             .volt("volt", accept::<on_volt::Multi>)
@@ -85,9 +86,10 @@ fn message(i: u64) -> [u8; 64] {
     message
 }
 
+const CONNECTIONS: u8 = 64;
+
 /// The connections stay open from run to run.
 pub(crate) fn tcp_echo_64<R: Sockets>(b: &mut Bench) {
-    const CONNECTIONS: u8 = 64;
     let runtime = R::start();
     let mut streams = runtime.run_task(async {
         let (mut listener, address) = R::listen().await;

@@ -109,6 +109,70 @@ pub(super) fn epoll_ping_pong<E: End>(b: &mut Bench) {
     });
 }
 
+/// Two threads, each with a loop of its own, that have both ends of half of the connections: no message goes from one
+/// to the other.
+pub(super) fn echo_on_two_threads(b: &mut Bench) {
+    let mut halves = [(); 2].map(|()| Echoes::new(super::CONNECTIONS / 2));
+    b.iter_ops(u64::from(super::CONNECTIONS), |n| {
+        std::thread::scope(|scope| {
+            for half in &mut halves {
+                scope.spawn(|| half.run(n));
+            }
+        });
+    });
+}
+
+/// Connections, both ends of each, and what has been received.
+struct Echoes {
+    epoll: Epoll,
+    ends: Vec<TcpStream>,
+    buffers: Vec<[u8; 1024]>,
+}
+
+impl Echoes {
+    fn new(connections: u8) -> Self {
+        let epoll = Epoll::new().expect("epoll");
+        let pairs = (0..connections).map(|_| TcpStream::pair());
+        let ends: Vec<_> = pairs.flat_map(|(ours, theirs)| [ours, theirs]).collect();
+        for (number, end) in ends.iter().enumerate() {
+            end.nonblocking().expect("nonblocking");
+            epoll.add_edges(end, number as u64).expect("add");
+        }
+        let buffers = vec![[0; 1024]; ends.len()];
+        Self { epoll, ends, buffers }
+    }
+
+    /// `n` echoes on each connection. The ends with even numbers ask.
+    fn run(&mut self, n: u64) {
+        let mut left = vec![n; self.ends.len()];
+        let mut running = if n == 0 { 0 } else { self.ends.len() / 2 };
+        for (number, end) in self.ends.iter_mut().enumerate().step_by(2) {
+            if n > 0 {
+                end.write_all(&[number as u8; 1024]).expect("write");
+            }
+        }
+        let mut ready = Vec::new();
+        while running > 0 {
+            self.epoll.wait(&mut ready).expect("wait");
+            for number in ready.iter().map(|&number| number as usize) {
+                let (end, buffer) = (&mut self.ends[number], &mut self.buffers[number]);
+                buffer[1023] = !(number as u8);
+                end.read_exact(buffer).expect("read");
+                let asks = number % 2 == 0;
+                let sent = if asks { number } else { number - 1 };
+                assert_eq!(buffer[1023], sent as u8);
+                if asks {
+                    left[number] -= 1;
+                    running -= usize::from(left[number] == 0);
+                }
+                if !asks || left[number] > 0 {
+                    end.write_all(buffer).expect("write");
+                }
+            }
+        }
+    }
+}
+
 /// Two threads in blocking calls.
 pub(super) fn threads_ping_pong<E: End>(b: &mut Bench) {
     b.iter(|n| {
