@@ -373,13 +373,17 @@ impl<N: Deref<Target = Notify>> Wait<N> {
     #[inline]
     fn poll_fresh(notify: &Notify, entry: Pin<&mut Entry>, waker: Option<&Waker>) -> bool {
         let mut word = notify.set.word();
-        while word.has_permit() && word.is_idle() {
+        // Who was notified with all others leaves the permit to the next.
+        while word.generation() == entry.generation() {
+            if !word.has_permit() || !word.is_idle() {
+                return Self::enqueue(notify, entry, waker);
+            }
             match notify.set.try_change(word, word.with_permit(false)) {
                 Ok(()) => return true,
                 Err(actual) => word = actual,
             }
         }
-        word.generation() != entry.generation() || Self::enqueue(notify, entry, waker)
+        true
     }
 
     /// Takes a place in the queue, unless a notification has come.
@@ -389,13 +393,15 @@ impl<N: Deref<Target = Notify>> Wait<N> {
         let waker = waker.unwrap_or(Waker::noop()).clone();
         let (mut unused, mut took) = (None, false);
         let ready = notify.set.locked(|word, lists| {
-            if word.has_permit() {
-                *word = word.with_permit(false);
-                took = true;
-            } else if word.generation() == entry.generation() {
+            let is_notified = word.generation() != entry.generation();
+            if !is_notified && !word.has_permit() {
                 // SAFETY: 1. Not linked; the generation was just compared. 2. The same `notify`.
                 unsafe { entry.enqueue(waker, lists) };
                 return false;
+            }
+            if !is_notified {
+                *word = word.with_permit(false);
+                took = true;
             }
             unused = Some(waker);
             true

@@ -236,9 +236,11 @@ impl Set {
         let again = thread.here();
         thread.step("poll: take a permit, or queue", move |turn| {
             let seen = turn.reg(word);
+            if seen / GENERATION != turn.reg(generation) {
+                return Flow::To(out);
+            }
             if seen & PERMIT == 0 || !is_idle(seen) {
-                let old = seen / GENERATION == turn.reg(generation);
-                return Flow::To(if old { enqueue } else { out });
+                return Flow::To(enqueue);
             }
             match turn.exchange(self.word, seen, seen & !PERMIT) {
                 Ok(()) => Flow::To(took),
@@ -254,12 +256,12 @@ impl Set {
         thread.step("enqueue: look, and queue", move |turn| {
             let seen = turn.reg(word);
             if self.variant != Variant::QueuesBlindly {
+                if seen / GENERATION != turn.reg(generation) {
+                    return Flow::Next;
+                }
                 if seen & PERMIT != 0 {
                     turn.set(word, seen & !PERMIT);
                     turn.bump(self.used, 1);
-                    return Flow::Next;
-                }
-                if seen / GENERATION != turn.reg(generation) {
                     return Flow::Next;
                 }
             }

@@ -323,6 +323,7 @@ impl<T> Unbounded<T> {
                 }
                 Err(Nothing::Closed) => {
                     waiter.set_state(State::Done);
+                    coop::made_progress();
                     return Poll::Ready(Err(()));
                 }
                 Err(_) if self.enqueue(waiter.as_mut(), cx.waker()) => return Poll::Pending,
@@ -380,7 +381,10 @@ impl<T> Unbounded<T> {
                     coop::made_progress();
                     return Poll::Ready(Some(value));
                 }
-                Err(Nothing::Closed) => return Poll::Ready(None),
+                Err(Nothing::Closed) => {
+                    coop::made_progress();
+                    return Poll::Ready(None);
+                }
                 Err(_) if self.0.only_turns.give(cx) => return Poll::Pending,
                 Err(_) if self.register_only(cx.waker()) => return Poll::Pending,
                 Err(_) => {}
@@ -410,6 +414,8 @@ impl<T> Unbounded<T> {
         cx: &mut Context<'_>,
     ) -> Poll<usize> {
         if limit == 0 {
+            ready!(coop::poll_proceed(cx));
+            coop::made_progress();
             return Poll::Ready(0);
         }
         let Some(first) = ready!(self.poll_recv_only(cx)) else { return Poll::Ready(0) };

@@ -266,6 +266,11 @@ fn each_success_takes_a_unit_of_the_budget_and_without_one_all_wait() {
                 assert_eq!(poll_once(recv), Poll::Ready(Some(2)));
             });
         });
+        drop(tx);
+        coop::with_budget(Some(1), || {
+            assert_eq!(ready(rx.recv()), None);
+            assert!(poll_once(pin!(rx.recv())).is_pending(), "the end takes one as well");
+        });
     }
 }
 

@@ -348,6 +348,28 @@ fn polling_recv_after_completion_panics() {
 }
 
 #[test]
+fn what_is_ready_without_a_message_takes_budget_as_well() {
+    let (tx, mut rx) = channel::<u8>(4);
+    let (utx, mut urx) = unbounded_channel::<u8>();
+    let mut buffer = Vec::new();
+    coop::with_budget(Some(2), || {
+        assert_eq!(ready(rx.recv_many(&mut buffer, 0)), 0);
+        assert_eq!(ready(urx.recv_many(&mut buffer, 0)), 0);
+        assert!(!coop::has_budget_remaining());
+        assert!(poll_once(pin!(rx.recv_many(&mut buffer, 0))).is_pending());
+        assert!(poll_once(pin!(urx.recv_many(&mut buffer, 0))).is_pending());
+    });
+    drop((tx, utx));
+    coop::with_budget(Some(4), || {
+        assert_eq!(ready(rx.recv()), None);
+        assert_eq!(ready(rx.recv_many(&mut buffer, 1)), 0);
+        assert_eq!(ready(urx.recv()), None);
+        assert_eq!(ready(urx.recv_many(&mut buffer, 1)), 0);
+        assert!(!coop::has_budget_remaining());
+    });
+}
+
+#[test]
 fn the_budget_is_taken_and_respected() {
     let (tx, mut rx) = channel(4);
     let (utx, mut urx) = unbounded_channel();

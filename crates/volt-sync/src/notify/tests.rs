@@ -60,6 +60,27 @@ fn notify_waiters_counts_from_the_creation_of_a_future() {
 
 /// While `notify_waiters` wakes, a notification for one goes to nobody that it has notified already.
 #[test]
+fn who_was_notified_with_all_others_leaves_the_permit_to_the_next() {
+    for enables in [false, true] {
+        for one_first in [false, true] {
+            let notify = Notify::new();
+            let mut early = pin!(notify.notified());
+            if one_first {
+                notify.notify_one();
+            }
+            notify.notify_waiters();
+            if !one_first {
+                notify.notify_one();
+            }
+            assert!(!enables || early.as_mut().enable());
+            ready(early);
+            ready(notify.notified());
+            assert!(poll_once(pin!(notify.notified())).is_pending());
+        }
+    }
+}
+
+#[test]
 fn a_notification_between_the_rounds_of_notify_waiters_is_kept() {
     struct Renotify(Arc<Notify>);
     impl std::task::Wake for Renotify {
@@ -197,7 +218,7 @@ enum Op {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Naive {
     Created,
-    /// Completed by `notify_waiters` before its first poll, which still takes a permit.
+    /// Completed by `notify_waiters` before its first poll, which so takes no permit.
     CreatedThenAll,
     Waits,
     Notified(Option<bool>),
@@ -242,7 +263,7 @@ proptest! {
                     let Some(Some(future)) = futures.get_mut(id) else { continue };
                     let enable = matches!(op, Op::Enable(_));
                     let ready = match states[id] {
-                        Naive::Created | Naive::CreatedThenAll if permit => {
+                        Naive::Created if permit => {
                             permit = false;
                             true
                         }

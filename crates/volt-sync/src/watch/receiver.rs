@@ -170,6 +170,7 @@ impl<T> Receiver<T> {
         &mut self,
         mut condition: impl FnMut(&T) -> bool,
     ) -> Result<Ref<'_, T>, RecvError> {
+        poll_fn(coop::poll_proceed).await;
         loop {
             let closed = {
                 let value = self.shared.value.read();
@@ -177,11 +178,13 @@ impl<T> Receiver<T> {
                 let has_changed = version & !CLOSED != self.seen;
                 self.seen = version & !CLOSED;
                 if condition(&value) {
+                    coop::made_progress();
                     return Ok(Ref { value, has_changed });
                 }
                 version & CLOSED != 0
             };
             if closed {
+                coop::made_progress();
                 return Err(RecvError(()));
             }
             self.wait_for_news().await?;

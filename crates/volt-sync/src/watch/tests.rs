@@ -176,6 +176,15 @@ fn a_task_without_budget_yields() {
 }
 
 #[test]
+fn to_wait_for_what_is_so_takes_budget() {
+    let (tx, mut rx) = channel(0);
+    let mut ready = |condition| poll(pin!(rx.wait_for(|_| condition)), Waker::noop()).is_ready();
+    coop::with_budget(Some(1), || assert_eq!((ready(true), ready(true)), (true, false)));
+    drop(tx);
+    coop::with_budget(Some(1), || assert_eq!((ready(false), ready(false)), (true, false)));
+}
+
+#[test]
 fn futures_and_handles_are_send_where_the_value_allows() {
     fn send<T: Send>(_: &T) {}
     fn sync<T: Sync>(_: &T) {}

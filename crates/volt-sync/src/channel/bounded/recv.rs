@@ -85,6 +85,7 @@ impl<T> Bounded<T> {
                 }
                 Err(Nothing::Closed) => {
                     waiter.set_state(State::Done);
+                    coop::made_progress();
                     return Poll::Ready(Err(()));
                 }
                 Err(Nothing::Busy) if settle(attempt) => attempt += 1,
@@ -216,7 +217,10 @@ impl<T> Bounded<T> {
                     coop::made_progress_or_renew();
                     return Poll::Ready(Some(value));
                 }
-                Err(Nothing::Closed) => return Poll::Ready(None),
+                Err(Nothing::Closed) => {
+                    coop::made_progress();
+                    return Poll::Ready(None);
+                }
                 Err(nothing) => {
                     if self.wait_only(nothing, attempt, cx) {
                         return Poll::Pending;
@@ -237,10 +241,11 @@ impl<T> Bounded<T> {
         limit: usize,
         cx: &mut Context<'_>,
     ) -> Poll<usize> {
+        ready!(coop::poll_proceed(cx));
         if limit == 0 {
+            coop::made_progress();
             return Poll::Ready(0);
         }
-        ready!(coop::poll_proceed(cx));
         let mut attempt = 0;
         loop {
             // SAFETY: the only receiver (obligation).
@@ -251,7 +256,10 @@ impl<T> Bounded<T> {
                     coop::made_progress();
                     return Poll::Ready(count);
                 }
-                Err(Nothing::Closed) => return Poll::Ready(0),
+                Err(Nothing::Closed) => {
+                    coop::made_progress();
+                    return Poll::Ready(0);
+                }
                 Err(nothing) => {
                     if self.wait_only(nothing, attempt, cx) {
                         return Poll::Pending;
