@@ -60,6 +60,7 @@ pub mod net;
 pub mod process;
 mod reactor;
 pub mod runtime;
+mod select;
 #[cfg(unix)]
 pub mod signal;
 pub mod task;
@@ -103,26 +104,6 @@ pub use tokio::join;
 /// });
 /// ```
 pub use tokio::pin;
-/// Waits for the first of several futures, and drops the others.
-///
-/// The macro is that of the `tokio` crate, which works on any executor; its page follows, with the
-/// syntax: `biased`, preconditions, `else`.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// volt::run(async {
-///     let may_answer = true;
-///     let answer = volt::select! {
-///         biased;
-///         () = volt::time::sleep(Duration::from_secs(60)) => "late",
-///         answer = async { "early" }, if may_answer => answer,
-///         else => "never",
-///     };
-///     assert_eq!(answer, "early");
-/// });
-/// ```
-pub use tokio::select;
 /// Waits until all futures have returned `Ok`, or for the first error.
 ///
 /// The macro is that of the `tokio` crate, which works on any executor; its page follows.

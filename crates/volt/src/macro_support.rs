@@ -1,9 +1,12 @@
-//! What the attribute macros expand to. Not part of the public API.
+//! What the macros expand to. Not part of the public API.
 #![forbid(unsafe_code)]
 
 use std::future::Future;
 
+pub use tokio::select;
+
 use crate::runtime::Builder;
+pub use crate::select::{Branch, Round};
 
 /// A value of any type, which nobody asks for: it names the type that a body returns.
 #[cold]

@@ -1,4 +1,4 @@
-//! The attribute macros; and the re-exported `select!`, `join!`, `try_join!` and `pin!` on both flavours,
+//! The attribute macros; `select!`, and the re-exported `join!`, `try_join!` and `pin!`, on both flavours,
 //! in `block_on` and on workers.
 
 #[path = "support/net.rs"]
@@ -184,6 +184,170 @@ fn select_is_fair_unless_biased() {
         }
         // The odds against this are below one in 10^50.
         assert!(wins.iter().all(|wins| *wins > 0), "{wins:?}");
+    });
+}
+
+/// Tokio's own macro asks for Tokio's budget: the branch that is always ready won for ever, in one poll.
+#[test]
+fn select_gives_others_a_turn_when_the_budget_is_used_up() {
+    each(|| async {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        sender.send(1).unwrap();
+        let work = async {
+            let (mut turns, mut received) = (0, 0);
+            while turns < 100_000 {
+                turns += 1;
+                volt::select! {
+                    Some(one) = receiver.recv() => {
+                        received += one;
+                        sender.send(one).unwrap();
+                    }
+                    () = ready(()) => {}
+                }
+            }
+            received
+        };
+        volt::pin!(work);
+        assert!(futures::poll!(work.as_mut()).is_pending());
+        // It is woken, or else this would not end.
+        assert!(work.await > 10_000);
+
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        sender.send(1).unwrap();
+        let never_ends = volt::time::timeout(Duration::from_millis(5), async {
+            let began = volt::time::Instant::now();
+            while began.elapsed() < Duration::from_secs(60) {
+                volt::select! {
+                    biased;
+                    Some(one) = receiver.recv() => sender.send(one).unwrap(),
+                    () = ready(()) => {}
+                }
+            }
+        });
+        assert!(never_ends.await.is_err());
+    });
+}
+
+/// The caller's name for the crate, and a macro's that uses `select!`.
+mod renamed {
+    pub(crate) use ::volt as rt;
+
+    macro_rules! first {
+        ($($future:expr),*) => { $crate::renamed::rt::select! { $(won = $future => won),* } };
+    }
+    pub(crate) use first;
+}
+
+#[test]
+fn select_takes_branches_in_every_form() {
+    use renamed::rt::select;
+
+    enum Side {
+        Left(u32),
+        Right(u32),
+    }
+
+    /// Blocks and expressions in each order, with and without commas behind.
+    async fn forms(which: u32, on: bool) -> Result<u32, std::num::ParseIntError> {
+        let at = async |number: u32| if number == which { number } else { pending().await };
+        let won = select! {
+            0 = at(0), if on => {
+                "0".parse::<u32>()?
+            }
+            (one, 1) = async { (at(1).await, 1) } => { one },
+            [mut two, ..] = async { [at(2).await, 0] } => {
+                two += 1;
+                two - 1
+            }
+            &three = async { &*Box::leak(Box::new(at(3).await)) }, if on => three,
+            Side::Left(four) | Side::Right(four) = async {
+                if on { Side::Left(at(4).await) } else { Side::Right(at(4).await) }
+            } => four,
+            five @ 0..=9 = at(5) => { five }
+            6 | 66 = at(6) => return Ok(which),
+            _ = at(7) => "seven".parse()?,
+            else => unreachable!(),
+        };
+        Ok(won)
+    }
+
+    each(|| async {
+        for which in 0..7 {
+            assert_eq!(forms(which, true).await, Ok(which));
+        }
+        assert!(forms(7, true).await.is_err());
+
+        let mut turns = 0;
+        let out = 'outer: loop {
+            turns += 1;
+            select! { () = ready(()), if turns < 3 => continue, () = ready(()) => break 'outer turns }
+        };
+        assert!((1..=3).contains(&out));
+        assert_eq!(select! { one = async { 1 } => one }, 1);
+        assert_eq!(select! { biased; one = async { 1 } => one, }, 1);
+        assert_eq!(select! { _ = async {} => { 1 } }, 1);
+        assert_eq!(select! { _ = async {} => { 1 }, }, 1);
+        assert_eq!(select! { None = ready(Some(0)) => { 1 } else => 2 }, 2);
+        assert_eq!(select! { None = ready(Some(0)) => { 1 }, else => { 2 } }, 2);
+        assert_eq!(select! { None = ready(Some(0)) => 1, else => 2, }, 2);
+        assert_eq!(select! { else => 3 }, 3);
+        assert_eq!(select! { biased; else => 3, }, 3);
+        assert_eq!(renamed::first!(pending(), ready(4), pending()), 4);
+
+        // What the branches borrow lives until one has won, also if it has no name.
+        let mut own = 5;
+        let sum = select! { sum = &mut Box::pin(async { own += 1; own }) => sum };
+        assert_eq!((sum, own), (6, 6));
+        // Handlers wait, and own what was borrowed by the branches.
+        let handled = select! { () = async { own += 1 } => { yield_now().await; own } };
+        assert_eq!(handled, 7);
+        // What becomes a future is one.
+        assert_eq!(select! { tick = Into::<Later>::into(8) => tick }, 8);
+    });
+}
+
+struct Later(u32);
+
+impl From<u32> for Later {
+    fn from(number: u32) -> Self {
+        Self(number)
+    }
+}
+
+impl IntoFuture for Later {
+    type Output = u32;
+    type IntoFuture = std::future::Ready<u32>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        ready(self.0)
+    }
+}
+
+/// As many as Tokio's takes, at the usual limit of recursion.
+#[test]
+fn select_takes_64_branches() {
+    macro_rules! with_64 {
+        ($callback:ident) => {
+            $callback!(
+                0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+                32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60
+                61 62 63
+            )
+        };
+    }
+    macro_rules! expressions {
+        ($($number:literal)*) => {
+            volt::select! { $(won @ $number = ready(63) => won,)* else => 64 }
+        };
+    }
+    macro_rules! blocks {
+        ($($number:literal)*) => {
+            volt::select! { biased; $(won = ready($number), if $number == 63 => { won })* }
+        };
+    }
+    each(|| async {
+        assert_eq!(with_64!(expressions), 63);
+        assert_eq!(with_64!(blocks), 63);
     });
 }
 
