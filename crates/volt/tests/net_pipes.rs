@@ -349,3 +349,29 @@ fn a_socket_is_dropped_beside_a_forgotten_waiter() {
         }
     });
 }
+
+/// With exclusive access nobody else looks at the `T`: it need not be `Sync` for a future that is `Send`, which `each`
+/// demands when it is compiled.
+#[test]
+fn waits_with_mutable_access_take_what_is_not_sync() {
+    /// `Send`, and not `Sync`.
+    struct Own(std::os::unix::net::UnixStream, std::cell::Cell<u8>);
+
+    impl AsRawFd for Own {
+        fn as_raw_fd(&self) -> i32 {
+            self.0.as_raw_fd()
+        }
+    }
+
+    each(|| async {
+        let (own, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        own.set_nonblocking(true).unwrap();
+        let mut fd = AsyncFd::new(Own(own, Default::default())).unwrap();
+        assert!(fd.writable_mut().await.unwrap().ready().is_writable());
+        drop(other);
+        assert!(fd.readable_mut().await.unwrap().ready().is_readable());
+        let mut guard = fd.ready_mut(Interest::READABLE).await.unwrap();
+        assert!(guard.ready().is_read_closed());
+        guard.get_inner_mut().1.set(1);
+    });
+}

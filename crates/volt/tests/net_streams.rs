@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::{bounded, each, stays_pending, tcp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
-use volt::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
+use volt::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixSocket, UnixStream};
 
 /// Echoes until the end of the stream.
 async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
@@ -572,6 +572,16 @@ fn unix_listeners_accept_by_path_and_by_abstract_name() {
         let mut all = Vec::new();
         reader.read_to_end(&mut all).await.unwrap();
         assert_eq!(all, b"hello");
+
+        // A path that begins with a NUL is such a name, for these as for a `UnixSocket`.
+        let path = format!("\0{name}-path");
+        let listener = UnixListener::bind(&path).unwrap();
+        assert_eq!(listener.local_addr().unwrap().as_abstract_name(), Some(&path.as_bytes()[1..]));
+        let client = UnixStream::connect(&path).await.unwrap();
+        let other = UnixSocket::new_stream().unwrap().connect(&path).await.unwrap();
+        assert_eq!(other.peer_addr().unwrap().as_abstract_name(), Some(&path.as_bytes()[1..]));
+        drop((client, other, listener));
+        assert_eq!(UnixListener::bind("a\0b").unwrap_err().kind(), ErrorKind::InvalidInput);
     });
 }
 

@@ -249,6 +249,18 @@ fn guards_nest() {
     assert!(Handle::try_current().is_err());
 }
 
+/// By value, with the guard still there: it borrows nothing that its drop needs.
+#[test]
+fn a_runtime_is_shut_down_under_its_guard() {
+    for rt in [multi(1), current()] {
+        let _guard = rt.enter();
+        rt.shutdown_background();
+        assert!(Handle::try_current().is_ok(), "the guard keeps it the current one");
+        assert!(volt::spawn(async {}).join().unwrap_err().is_cancelled());
+    }
+    assert!(Handle::try_current().is_err());
+}
+
 /// A task of one runtime works with another one: the queues are not mixed up.
 #[test]
 fn runtimes_in_runtimes() {

@@ -447,13 +447,19 @@ fn no_runtime(caller: &'static str) -> ! {
 /// ```
 #[must_use = "the runtime is the current one only as long as the guard exists"]
 pub struct EnterGuard<'a> {
+    _entered: Entered,
+    _handle: PhantomData<&'a super::Handle>,
+}
+
+/// What the guard undoes. The lifetime is not in the type that implements `Drop`: so a runtime may be shut down, by value,
+/// under a guard that is dropped later, as with Tokio's.
+struct Entered {
     /// Owned; kept for ever if the guard is forgotten.
     runtime: *const Shared,
     previous: *const Shared,
     /// Its number, which no other guard of the thread ever has, and that of the one before.
     number: u64,
     before: u64,
-    _handle: PhantomData<&'a super::Handle>,
 }
 
 impl EnterGuard<'_> {
@@ -468,11 +474,12 @@ impl EnterGuard<'_> {
         context.guard = number;
         set(context);
         time_scope(&context);
-        Self { runtime: context.runtime, previous, number, before, _handle: PhantomData }
+        let entered = Entered { runtime: context.runtime, previous, number, before };
+        Self { _entered: entered, _handle: PhantomData }
     }
 }
 
-impl Drop for EnterGuard<'_> {
+impl Drop for Entered {
     #[track_caller]
     fn drop(&mut self) {
         let mut context = get();

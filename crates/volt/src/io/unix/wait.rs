@@ -7,14 +7,18 @@ use std::task::{Context, Poll, ready};
 
 use super::{AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, present};
 use crate::io::{Interest, Ready};
-use crate::reactor::{Direction, Event};
+use crate::reactor::{Direction, Event, Registration};
+
+/// Of the registration alone: a future that holds an `&AsyncFd<T>` is `Send` only if `T` is `Sync`.
+async fn find(
+    registration: &Registration,
+    interest: Interest,
+) -> io::Result<Option<(Event, Ready)>> {
+    let event = registration.ready(interest).await?;
+    Ok(Some((event, event.ready() & interest.mask())))
+}
 
 impl<T: AsRawFd> AsyncFd<T> {
-    async fn find(&self, interest: Interest) -> io::Result<Option<(Event, Ready)>> {
-        let event = self.registration.ready(interest).await?;
-        Ok(Some((event, event.ready() & interest.mask())))
-    }
-
     fn poll_find(
         &self,
         direction: Direction,
@@ -50,7 +54,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # }
     /// ```
     pub async fn ready(&self, interest: Interest) -> io::Result<AsyncFdReadyGuard<'_, T>> {
-        let found = self.find(interest).await?;
+        let found = find(&self.registration, interest).await?;
         Ok(AsyncFdReadyGuard { fd: self, found })
     }
 
@@ -79,7 +83,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         &mut self,
         interest: Interest,
     ) -> io::Result<AsyncFdReadyMutGuard<'_, T>> {
-        let found = self.find(interest).await?;
+        let found = find(&self.registration, interest).await?;
         Ok(AsyncFdReadyMutGuard { fd: self, found })
     }
 

@@ -3,6 +3,10 @@
 
 use std::fmt;
 use std::io;
+#[cfg(target_os = "android")]
+use std::os::android::net::SocketAddrExt;
+#[cfg(target_os = "linux")]
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr as StdSocketAddr;
 use std::path::Path;
 
@@ -76,10 +80,6 @@ impl SocketAddr {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[must_use]
     pub fn as_abstract_name(&self) -> Option<&[u8]> {
-        #[cfg(target_os = "android")]
-        use std::os::android::net::SocketAddrExt;
-        #[cfg(target_os = "linux")]
-        use std::os::linux::net::SocketAddrExt;
         self.0.as_abstract_name()
     }
 }
@@ -102,15 +102,21 @@ impl From<SocketAddr> for StdSocketAddr {
     }
 }
 
+/// The address that a caller means by `path`: on Linux an abstract one, if it begins with a NUL. (`socket2` has the same
+/// rule for a `UnixSocket`.)
+pub(super) fn from_path(path: &Path) -> io::Result<StdSocketAddr> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Some(name) = path.as_os_str().as_encoded_bytes().strip_prefix(b"\0") {
+        return StdSocketAddr::from_abstract_name(name);
+    }
+    StdSocketAddr::from_pathname(path)
+}
+
 /// The address that a system call has returned to `socket2`. One that the standard library has no constructor for (a
 /// path of 108 bytes, which only its own receiving returns) is unnamed: what came with it is there already.
 pub(super) fn address(from: &SockAddr) -> io::Result<SocketAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = from.as_abstract_namespace() {
-        #[cfg(target_os = "android")]
-        use std::os::android::net::SocketAddrExt;
-        #[cfg(target_os = "linux")]
-        use std::os::linux::net::SocketAddrExt;
         return StdSocketAddr::from_abstract_name(name).map(SocketAddr);
     }
     // No name is the empty path.

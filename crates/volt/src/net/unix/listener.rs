@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use socket2::SockRef;
 
-use super::addr::address;
+use super::addr::{address, from_path};
 use super::{SocketAddr, UnixStream};
 use crate::io::{Evented, Interest};
 use crate::reactor::{Direction, Handle, Start};
@@ -42,8 +42,11 @@ crate::net::share::descriptor!(UnixListener);
 impl UnixListener {
     /// Listens at `path`, where nothing may be yet.
     ///
+    /// On Linux a path that begins with a NUL is not one, but an abstract name: the bytes behind it.
+    ///
     /// # Errors
-    /// Whatever `bind(2)` reports.
+    /// Whatever `bind(2)` reports; [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is too
+    /// long for an address, or has a NUL in it elsewhere.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -61,7 +64,10 @@ impl UnixListener {
     /// ```
     #[track_caller]
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<Self> {
-        Self::new("UnixListener::bind", mio::net::UnixListener::bind(path)?)
+        Self::new(
+            "UnixListener::bind",
+            mio::net::UnixListener::bind_addr(&from_path(path.as_ref())?)?,
+        )
     }
 
     /// Listens at an address, which may be abstract (Linux).

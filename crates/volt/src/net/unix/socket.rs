@@ -74,7 +74,8 @@ impl UnixSocket {
         Ok(Self { socket })
     }
 
-    /// Gives the socket an address, where nothing may be yet.
+    /// Gives the socket an address, where nothing may be yet. The path may be an abstract name as for
+    /// [`UnixListener::bind`].
     ///
     /// # Errors
     /// Whatever `bind(2)` reports; `InvalidInput` if the path is too long for an address.
@@ -123,7 +124,7 @@ impl UnixSocket {
         UnixListener::new("UnixSocket::listen", io)
     }
 
-    /// Connects to the socket at `path`.
+    /// Connects to the socket at `path`, which may be an abstract name as for [`UnixStream::connect`].
     ///
     /// # Errors
     /// `InvalidInput` for a datagram socket; as [`UnixStream::connect`].

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use super::addr::from_path;
 use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, UCred, WriteHalf, ucred};
 use crate::io::{Evented, Interest};
 use crate::net::{split, stream};
@@ -38,9 +39,12 @@ crate::net::stream::stream!(UnixStream, "let (a, b) = volt::net::UnixStream::pai
 impl UnixStream {
     /// Connects to the socket at `path`.
     ///
+    /// On Linux a path that begins with a NUL is not one, but an abstract name: the bytes behind it.
+    ///
     /// # Errors
     /// Whatever `connect(2)` reports; [`WouldBlock`](io::ErrorKind::WouldBlock) if the listener's
-    /// queue is full.
+    /// queue is full; [`InvalidInput`](io::ErrorKind::InvalidInput) if the path is too long for an
+    /// address, or has a NUL in it elsewhere.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -61,7 +65,11 @@ impl UnixStream {
     /// ```
     pub async fn connect<P: AsRef<Path>>(path: P) -> io::Result<Self> {
         let handle = Handle::current("UnixStream::connect");
-        Self::finish_connect(handle, mio::net::UnixStream::connect(path)?).await
+        Self::finish_connect(
+            handle,
+            mio::net::UnixStream::connect_addr(&from_path(path.as_ref())?)?,
+        )
+        .await
     }
 
     /// Connects to a socket by its address, which may be abstract (Linux).
