@@ -17,6 +17,8 @@ use volt::time::{
 
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
+/// What a wait for ever takes.
+const YEARS: Duration = Duration::from_secs(86_400 * 365 * 30);
 
 fn paused<F: Future>(future: F) -> F::Output {
     Builder::new_current_thread().start_paused(true).build().unwrap().block_on(future)
@@ -345,12 +347,35 @@ fn a_tick_that_is_not_taken_is_not_lost() {
     });
 }
 
+/// Practically never.
 #[test]
-fn an_interval_of_the_longest_period_never_ticks_again() {
+fn an_interval_of_the_longest_period_ticks_after_30_years() {
     paused(async {
         let mut interval = interval(Duration::MAX);
-        interval.tick().await;
+        let start = interval.tick().await;
         assert!(timeout(1000 * HOUR, interval.tick()).await.is_err());
+        assert_eq!(interval.tick().await, start + YEARS);
+        assert_eq!(start.elapsed(), YEARS);
+        interval.reset();
+        assert_eq!(interval.tick().await, start + 2 * YEARS);
+        interval.reset_after(12 * YEARS);
+        assert_eq!(interval.tick().await, start + 3 * YEARS);
+    });
+}
+
+/// Tokio's `exactly_max` and `no_out_of_bounds_close_to_max`; and the clock goes on afterwards.
+#[test]
+fn waits_for_ever_end_after_30_years() {
+    paused(async {
+        for wait in [Duration::MAX, Duration::MAX - MS, 12 * YEARS] {
+            let start = Instant::now();
+            sleep(wait).await;
+            assert_eq!(start.elapsed(), YEARS);
+            sleep(HOUR).await;
+            assert_eq!(start.elapsed(), YEARS + HOUR);
+            assert!(timeout(wait, std::future::pending::<()>()).await.is_err());
+            assert_eq!(start.elapsed(), 2 * YEARS + HOUR);
+        }
     });
 }
 

@@ -13,8 +13,8 @@ use std::task::{Context, Poll, Waker};
 
 use volt::runtime::{Builder, Runtime, RuntimeFlavor};
 use volt::time::{
-    Duration, Instant, MissedTickBehavior, Sleep, interval, interval_at, sleep, sleep_until,
-    timeout, timeout_at,
+    Duration, Instant, Interval, MissedTickBehavior, Sleep, interval, interval_at, sleep,
+    sleep_until, timeout, timeout_at,
 };
 
 use places::Places;
@@ -202,6 +202,57 @@ fn a_sleep_can_be_reset_while_it_is_polled() {
             assert!(timeout(MS, timer.as_mut()).await.is_err());
             timer.as_mut().reset(Instant::now() + MS);
             timer.await;
+        });
+    }
+}
+
+/// Whichever thread polls it, and whatever the driver does meanwhile.
+#[test]
+fn a_sleep_that_is_reset_to_the_past_is_ready_at_the_next_poll() {
+    async fn polled<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        poll_fn(|cx| Poll::Ready(poll(cx))).await
+    }
+    async fn resets() {
+        let start = Instant::now();
+        for reset_to in [|start| start, |_| Instant::now()] as [fn(Instant) -> Instant; 2] {
+            let mut timer = Box::pin(sleep(HOUR));
+            assert!(polled(|cx| timer.as_mut().poll(cx)).await.is_pending());
+            timer.as_mut().reset(reset_to(start));
+            assert!(polled(|cx| timer.as_mut().poll(cx)).await.is_ready());
+        }
+        for reset in [
+            |ticks, _| Interval::reset_immediately(ticks),
+            |ticks, _| Interval::reset_after(ticks, Duration::ZERO),
+            Interval::reset_at,
+        ] as [fn(&mut Interval, Instant); 3]
+        {
+            let mut ticks = interval_at(start + HOUR, HOUR);
+            assert!(polled(|cx| ticks.poll_tick(cx)).await.is_pending());
+            reset(&mut ticks, start);
+            assert!(polled(|cx| ticks.poll_tick(cx)).await.is_ready());
+        }
+    }
+    for rt in flavours() {
+        rt.block_on(async {
+            for _ in 0..20 * scale() {
+                resets().await;
+                volt::spawn(resets()).await.unwrap();
+            }
+        });
+    }
+}
+
+/// Another task waits for it.
+#[test]
+fn a_reset_to_the_past_wakes_the_task_that_polled() {
+    for rt in flavours() {
+        rt.block_on(async {
+            let timer = std::sync::Arc::new(std::sync::Mutex::new(Box::pin(sleep(HOUR))));
+            let waits = timer.clone();
+            let task = volt::spawn(poll_fn(move |cx| waits.lock().unwrap().as_mut().poll(cx)));
+            sleep(MS).await;
+            timer.lock().unwrap().as_mut().reset(Instant::now());
+            task.await.unwrap();
         });
     }
 }

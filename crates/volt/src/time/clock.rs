@@ -30,6 +30,14 @@ use crate::task;
 /// The last time at which a clock can stand: one bit of its word says that it does.
 pub(super) const LAST: u64 = u64::MAX >> 1;
 
+/// The time `wait` after `now`; about 30 years after it, as in Tokio, if no clock can stand there: a paused one
+/// has to reach whatever is waited for.
+#[inline]
+pub(super) fn after(now: u64, wait: u64) -> u64 {
+    let at = now.saturating_add(wait);
+    if at <= LAST { at } else { now.saturating_add(nanos(super::FAR_FUTURE)) }
+}
+
 /// A handle to a runtime's clock.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock(Arc<Inner>);

@@ -75,11 +75,6 @@ impl Instant {
         scale::to_ns(self.0)
     }
 
-    /// About 30 years from now: a time that does not come.
-    pub(super) fn far_future() -> Self {
-        Self::now() + super::FAR_FUTURE
-    }
-
     /// The time from `earlier` to this instant, zero if it is not earlier.
     ///
     /// # Examples

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use super::scale::nanos;
-use super::{Instant, Sleep, scope};
+use super::{Instant, Sleep, clock, scope};
 
 /// A tick that comes less than this late was not missed (nor one that is not a period late).
 const TOLERANCE_NS: u64 = 5_000_000;
@@ -99,9 +99,9 @@ impl MissedTickBehavior {
     /// The tick after the one that was due at `missed`, in nanoseconds of the clock.
     fn next(self, missed: u64, now: u64, period: u64) -> u64 {
         match self {
-            Self::Burst => missed.saturating_add(period),
-            Self::Delay => now.saturating_add(period),
-            Self::Skip => now.saturating_add(period - now.saturating_sub(missed) % period),
+            Self::Burst => clock::after(missed, period),
+            Self::Delay => clock::after(now, period),
+            Self::Skip => clock::after(now, period - now.saturating_sub(missed) % period),
         }
     }
 }
@@ -191,7 +191,7 @@ impl Interval {
     /// # });
     /// ```
     pub fn reset(&mut self) {
-        self.reset_to(Instant::now().checked_add(self.period));
+        self.reset_after(self.period);
     }
 
     /// The next tick comes at once.
@@ -225,7 +225,8 @@ impl Interval {
     /// # });
     /// ```
     pub fn reset_after(&mut self, after: Duration) {
-        self.reset_to(Instant::now().checked_add(after));
+        let deadline = clock::after(scope::now_ns(), nanos(after));
+        self.delay.as_mut().reset_ns(deadline);
     }
 
     /// The next tick comes at `deadline`, and the others follow by the period.
@@ -243,10 +244,6 @@ impl Interval {
     /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.delay.as_mut().reset(deadline);
-    }
-
-    fn reset_to(&mut self, deadline: Option<Instant>) {
-        self.reset_at(deadline.unwrap_or_else(Instant::far_future));
     }
 
     /// What happens to missed ticks.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use volt_sync::coop;
 
+use super::clock::after;
 use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
 use super::scale::nanos;
 use super::{Instant, scope};
@@ -17,9 +18,10 @@ use crate::runtime::outside;
 ///
 /// Never early. Late by what it takes to wake the thread that waits for the runtime's next timer
 /// and to run the task: on an idle machine some 10 us after a wait of a millisecond, up to 100 us after
-/// longer ones, and 125 us more where many timers end one after the other. A `duration` beyond what the clock can
-/// represent waits practically for ever. One of zero does not wait: for a turn of others, use
-/// [`yield_now`](crate::task::yield_now).
+/// longer ones, and 125 us more where many timers end one after the other. A `duration` that would end beyond what a
+/// clock can represent, about 290 years from now, waits practically for ever: for 30 years, to which a
+/// [paused](super::pause) clock jumps if there is nothing else to do. One of zero does not wait: for a turn of others,
+/// use [`yield_now`](crate::task::yield_now).
 ///
 /// # Panics
 /// Outside of a Volt runtime; and when it is polled for the first time outside of one, or after
@@ -46,7 +48,7 @@ use crate::runtime::outside;
 pub fn sleep(duration: Duration) -> Sleep {
     let now = scope::with_timers("time::sleep", |timers| timers.clock().now_ns());
     let state = if duration.is_zero() { FIRED } else { NEW };
-    Sleep { entry: Entry::new(state, now.saturating_add(nanos(duration))) }
+    Sleep { entry: Entry::new(state, after(now, nanos(duration))) }
 }
 
 /// Waits until `deadline`; done at once if that has passed. Otherwise as [`sleep`].
@@ -127,9 +129,7 @@ impl Sleep {
     pub fn deadline(&self) -> Instant {
         let deadline = self.entry.deadline();
         if self.entry.state() == LAZY {
-            return Instant::now()
-                .checked_add(Duration::from_nanos(deadline))
-                .unwrap_or_else(Instant::far_future);
+            return Instant::from_ns(after(self.now_ns(), deadline));
         }
         Instant::from_ns(deadline)
     }
@@ -161,8 +161,11 @@ impl Sleep {
     /// If the timer is running, its task is woken at the new deadline without polling it again.
     /// If it has completed, or was never polled, it must be polled (again) to run.
     ///
+    /// If the new deadline is before the old one and has passed, this call wakes the task, and the next
+    /// poll is ready.
+    ///
     /// Cost: a deadline that only moves later takes one store, and at most one wake-up of the
-    /// driver at the old time.
+    /// driver at the old time; one that moves earlier, a lock and a look at the clock.
     ///
     /// # Examples
     /// ```
@@ -289,7 +292,7 @@ impl Sleep {
             }
             LAZY => {
                 let now = self.now_ns();
-                entry.set_deadline(now.saturating_add(entry.deadline()));
+                entry.set_deadline(after(now, entry.deadline()));
                 entry.set_state(NEW);
                 return self.register(caller, cx);
             }

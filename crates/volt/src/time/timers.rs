@@ -36,8 +36,8 @@
 //! relies on another's wake-up that is on its way, after which the waiter looks again.
 //!
 //! Cost: registering 1 RMW (the lock), and a fence only if the timer is the shard's earliest;
-//! cancelling 1 RMW; `fire_due` with nothing due one load per shard, and one look at the clock if
-//! any timer is pending.
+//! cancelling 1 RMW; moving one to an earlier time 1 RMW and one look at the clock; `fire_due` with
+//! nothing due one load per shard, and one look at the clock if any timer is pending.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -112,6 +112,17 @@ struct Locked {
 
 // SAFETY: the nodes in the wheel are `Send` and `Sync`, and touched under its lock.
 unsafe impl Send for Locked {}
+
+/// What has become of a timer that was to be moved to an earlier deadline.
+#[must_use]
+enum Advanced {
+    /// It was not registered any more.
+    Gone,
+    /// It is linked anew; `earliest`: as the first of its shard.
+    Linked { earliest: bool },
+    /// That deadline has passed, so it has fired; this is its waker.
+    Fired(Waker),
+}
 
 impl Timers {
     /// Timers with `shards` wheels (at least one): one for each worker, and the last for all other
@@ -392,28 +403,40 @@ impl Shard {
         old.is_ok() // The waker that is not needed is dropped here, outside the lock.
     }
 
-    /// Moves a registered entry to an earlier deadline. False if it is not registered any more.
+    /// Moves a registered entry to an earlier deadline. If that has passed, fires it, as the next poll does not look
+    /// at the clock. False if it is not registered any more.
     ///
     /// # Safety
     /// The caller owns the entry, and its `shard` is this one.
+    // Not inline, so that a reset to a later time is short.
+    #[inline(never)]
     pub(super) unsafe fn advance(&self, entry: &Entry, deadline: u64) -> bool {
         let this = &*self.0;
-        let earlier = this.locked.with(|locked| {
+        let is_due = deadline <= this.shared.clock.now_ns();
+        let advanced = this.locked.with(|locked| {
             if !locked.is_registered(entry) {
-                return None;
+                return Advanced::Gone;
             }
             let node = NonNull::from(entry);
             // SAFETY: REGISTERED, so linked in this shard's wheel.
             unsafe { locked.wheel.remove(node) };
             entry.set_deadline(deadline);
+            if is_due {
+                locked.stale = true;
+                // SAFETY: it was REGISTERED and has just been unlinked.
+                return Advanced::Fired(unsafe { Locked::finish(node, FIRED) });
+            }
             // SAFETY: it was linked here, so the obligations hold on, and it is in no list now.
             unsafe { locked.wheel.insert(node) };
-            Some(this.lower(deadline))
+            Advanced::Linked { earliest: this.lower(deadline) }
         });
-        if earlier == Some(true) {
-            this.announce(deadline);
+        match advanced {
+            Advanced::Gone => return false,
+            Advanced::Linked { earliest: false } => {}
+            Advanced::Linked { earliest: true } => this.announce(deadline),
+            Advanced::Fired(waker) => waker.wake(), // Outside the lock (invariant 3).
         }
-        earlier.is_some()
+        true
     }
 
     /// Cancels `entry` if it is registered, and ends its hold on the shard.

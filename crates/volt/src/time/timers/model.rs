@@ -257,23 +257,58 @@ fn reset_to_later_against_fire_loses_no_wake_up() {
     });
 }
 
+/// The firer has another timer to fire.
 #[test]
 fn reset_to_earlier_against_fire_fires_once() {
     model(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
-        let mut sleep = pin!(Sleep::at(NEW, now));
+        let (other, others_waker) = Count::new();
+        let mut due = pin!(Sleep::at(NEW, now));
+        assert!(register(&timers, due.as_mut(), &others_waker));
+        let mut sleep = pin!(Sleep::at(NEW, now + 90_000));
         assert!(register(&timers, sleep.as_mut(), &waker));
         let firer = {
             let timers = timers.clone();
             thread::spawn(move || timers.fire_due())
         };
-        sleep.as_mut().reset_ns(now - 1);
-        firer.join().unwrap();
-        timers.fire_due();
-        assert_eq!(count.get(), 1);
+        sleep.as_mut().reset_ns(now + 5_000);
+        assert_eq!(firer.join().unwrap(), 1);
+        assert!(timers.clock().advance_to(now + 4_999));
+        assert_eq!(timers.fire_due(), 0, "early");
+        assert!(timers.clock().advance_to(now + 5_000));
+        assert_eq!((timers.fire_due(), count.get(), other.get()), (1, 1, 1));
         assert!(poll(sleep, &waker).is_ready());
     });
+}
+
+/// Whoever is first under the lock wakes; the owner need not wait for the other.
+fn reset_to_the_past_against(other: fn(&Timers)) {
+    model(move || {
+        let (timers, now) = timers();
+        let (count, waker) = Count::new();
+        let mut sleep = pin!(Sleep::at(NEW, now));
+        assert!(register(&timers, sleep.as_mut(), &waker));
+        let thread = {
+            let timers = timers.clone();
+            thread::spawn(move || other(&timers))
+        };
+        sleep.as_mut().reset_ns(now - 1);
+        assert!(poll(sleep.as_mut(), &waker).is_ready());
+        thread.join().unwrap();
+        assert_eq!((count.get(), timers.fire_due(), timers.earliest()), (1, 0, NEVER));
+        assert_eq!(std::sync::Arc::strong_count(&count), 2);
+    });
+}
+
+#[test]
+fn reset_to_the_past_against_fire_is_ready_at_once_and_wakes_once() {
+    reset_to_the_past_against(|timers| assert!(timers.fire_due() <= 1));
+}
+
+#[test]
+fn reset_to_the_past_against_shutdown_is_ready_at_once_and_wakes_once() {
+    reset_to_the_past_against(Timers::shutdown);
 }
 
 #[test]

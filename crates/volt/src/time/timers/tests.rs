@@ -31,6 +31,7 @@ impl Wake for Count {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+const YEAR: Duration = Duration::from_secs(86_400 * 365);
 
 fn paused() -> Timers {
     Timers::new(2, Clock::paused())
@@ -136,9 +137,26 @@ fn far_future_deadlines_are_accepted() {
         let (_, waker) = Count::new();
         let mut timer = pin!(sleep(Duration::MAX));
         assert!(poll(timer.as_mut(), &waker).is_pending());
-        assert!(timer.deadline() > Instant::now() + SECOND * 86_400 * 365 * 20);
-        assert_eq!(advance(timers, SECOND * 86_400 * 365 * 100), 0);
+        assert!(timer.deadline() > Instant::now() + YEAR * 20);
+        assert_eq!(advance(timers, YEAR * 29), 0);
         assert!(poll(pin!(timeout(Duration::MAX, timer)), &waker).is_pending());
+    });
+}
+
+/// A paused clock reaches them all.
+#[test]
+fn of_waits_beyond_the_clock_each_is_30_years() {
+    with_paused(|_| {
+        let now = Instant::now();
+        let longest = Duration::from_nanos(clock::LAST - now.to_ns());
+        assert_eq!(sleep(longest).deadline(), now + longest);
+        for beyond in [longest + Duration::from_nanos(1), YEAR * 400, YEAR * 600, Duration::MAX] {
+            assert_eq!(sleep(beyond).deadline(), now + YEAR * 30, "{beyond:?}");
+            let mut lazy = pin!(Sleep::lazy(beyond));
+            assert_eq!(lazy.deadline(), now + YEAR * 30);
+            assert!(poll(lazy.as_mut(), Waker::noop()).is_pending());
+            assert_eq!(lazy.deadline(), now + YEAR * 30);
+        }
     });
 }
 
@@ -169,6 +187,56 @@ fn reset_to_an_earlier_deadline_fires_earlier() {
         assert_eq!(advance(timers, SECOND), 1);
         assert_eq!(count.get(), 1);
         assert!(poll(timer, &waker).is_ready());
+    });
+}
+
+/// Tokio's `reset_sleep_to_past`: without a look of the driver between.
+#[test]
+fn reset_to_the_past_wakes_and_is_ready_at_once() {
+    with_paused(|timers| {
+        let start = Instant::now();
+        advance(timers, SECOND);
+        for (deadline, later) in [(start, false), (start + SECOND, false), (start, true)] {
+            let (count, waker) = Count::new();
+            let mut timer = pin!(sleep(SECOND * 5));
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+            if later {
+                timer.as_mut().reset(start + SECOND * 10);
+            }
+            timer.as_mut().reset(deadline);
+            assert_eq!((count.get(), Arc::strong_count(&count)), (1, 2), "woken by the reset");
+            assert!(timer.is_elapsed() && timer.deadline() == deadline);
+            assert_eq!(timers.prepare_wait(), None, "its old time wakes nobody");
+            assert_eq!(timers.end_wait(false), 0);
+            assert!(poll(timer.as_mut(), &waker).is_ready());
+            // As one that has fired in the wheel.
+            timer.as_mut().reset(Instant::now() + SECOND);
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+            timer.as_mut().reset(Instant::now() + Duration::from_nanos(1));
+            assert!(poll(timer.as_mut(), &waker).is_pending(), "not yet");
+            assert_eq!((advance(timers, Duration::from_nanos(1)), count.get()), (1, 2));
+        }
+    });
+}
+
+/// A waker may drop other timers of the same shard.
+#[test]
+fn reset_to_the_past_wakes_outside_the_lock() {
+    #[derive(Default)]
+    struct DropsAnother(std::sync::Mutex<Option<Pin<Box<Sleep>>>>);
+    impl Wake for DropsAnother {
+        fn wake(self: Arc<Self>) {
+            drop(self.0.lock().unwrap().take());
+        }
+    }
+    with_paused(|timers| {
+        let mut other = Box::pin(sleep(SECOND));
+        assert!(poll(other.as_mut(), Waker::noop()).is_pending());
+        let drops = Arc::new(DropsAnother(std::sync::Mutex::new(Some(other))));
+        let mut timer = pin!(sleep(SECOND));
+        assert!(poll(timer.as_mut(), &drops.into()).is_pending());
+        timer.as_mut().reset(Instant::now());
+        assert_eq!((references(timers), timers.prepare_wait()), (1, None));
     });
 }
 
