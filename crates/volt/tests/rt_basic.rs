@@ -2,9 +2,10 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::future::Future;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use volt::io::{AsyncReadExt, AsyncWriteExt};
 use volt::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
@@ -451,4 +452,74 @@ fn a_yield_in_block_on_lets_all_others_run_each_time() {
             }
         });
     }
+}
+
+/// A facade that blocks: each call finds what it waits for without a wait, and is over soon.
+#[test]
+fn who_calls_block_on_again_and_again_holds_up_neither_timers_nor_sockets() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (server, _) = listener.accept().unwrap();
+    server.set_nonblocking(true).unwrap();
+    let read = runtime.spawn(async move {
+        volt::net::TcpStream::from_std(server).unwrap().read_u8().await.unwrap()
+    });
+    let slept = runtime.spawn(async { volt::time::sleep(Duration::from_millis(1)).await });
+    let call = || runtime.block_on(async { volt::spawn(async {}).await.unwrap() });
+    call();
+    client.write_all(&[7]).unwrap();
+    let start = Instant::now();
+    while !(slept.is_finished() && read.is_finished()) {
+        assert!(start.elapsed() < Duration::from_secs(20), "the driver is never turned");
+        call();
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    assert_eq!(runtime.block_on(read).unwrap(), 7);
+}
+
+/// All that can run does so before the future of `block_on` that one of the tasks has woken, as in Tokio.
+#[test]
+fn the_future_of_block_on_finds_what_could_run_done() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let notify = Arc::new(volt::sync::Notify::new());
+        let mut told = Vec::new();
+        for number in 0..3 {
+            let (order, notify) = (order.clone(), notify.clone());
+            let (tell, is_told) = volt::sync::oneshot::channel();
+            told.push(is_told);
+            volt::spawn(async move {
+                if number == 2 {
+                    notify.notified().await;
+                }
+                let later = order.clone();
+                volt::spawn(async move {
+                    later.lock().unwrap().push(number + 10);
+                    notify.notify_one();
+                });
+                order.lock().unwrap().push(number);
+                tell.send(()).unwrap();
+            });
+        }
+        futures::future::join_all(told).await;
+        assert_eq!(*order.lock().unwrap(), [0, 1, 10, 11, 2, 12]);
+    });
+    // A chain of tasks is at its end after one yield.
+    fn chain(left: u32, count: Arc<AtomicUsize>) {
+        if left > 0 {
+            volt::spawn(async move {
+                count.fetch_add(1, Ordering::Relaxed);
+                chain(left - 1, count);
+            });
+        }
+    }
+    let count = Arc::new(AtomicUsize::new(0));
+    runtime.block_on(async {
+        chain(21, count.clone());
+        volt::task::yield_now().await;
+        assert_eq!(count.load(Ordering::Relaxed), 21);
+    });
 }

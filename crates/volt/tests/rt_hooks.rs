@@ -228,3 +228,20 @@ fn a_hook_may_join_what_has_ended() {
     });
     assert_eq!(joined.load(Ordering::Relaxed), 7);
 }
+
+/// Each call of `block_on` finds its future woken by the hook, before it waits in the driver.
+#[test]
+fn a_hook_that_wakes_the_future_of_block_on_does_not_hold_up_timers() {
+    let notify = Arc::new(Notify::new());
+    let runtime = {
+        let notify = notify.clone();
+        let mut builder = Builder::new_current_thread();
+        builder.on_thread_park(move || notify.notify_waiters()).build().unwrap()
+    };
+    let slept = runtime.spawn(async { sleep(Duration::from_millis(1)).await });
+    let start = Instant::now();
+    while !slept.is_finished() {
+        runtime.block_on(notify.notified());
+        assert!(start.elapsed() < HANGS, "the driver is never turned");
+    }
+}

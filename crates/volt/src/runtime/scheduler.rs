@@ -18,6 +18,7 @@ pub(crate) mod park;
 mod quick;
 mod registry;
 mod ring;
+mod round;
 pub(crate) mod shared;
 mod shy;
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
@@ -26,5 +27,6 @@ mod sleep;
 mod stall;
 mod steal;
 pub(crate) mod threads;
+mod visits;
 mod waiting;
 pub(crate) mod worker;

@@ -40,10 +40,10 @@ use volt_sync::internal::primitive::Arc;
 
 use super::below;
 use super::cancel;
-use super::pace::BUDGET;
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::registry;
+use super::round::Before;
 use super::shared::Shared;
 use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
@@ -214,16 +214,6 @@ impl Drop for Guest<'_> {
     }
 }
 
-/// What a thread does before it polls its own future if that was woken already.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Nothing,
-    /// A future that wakes itself goes behind a task.
-    Task,
-    /// Or behind all that is there ([`Worker::run_round`]).
-    Round,
-}
-
 impl Worker<'_> {
     /// Polls with `poll` whenever this thread's ROOT reason is given, and runs tasks in between.
     /// None if the runtime shuts down, or another thread has become this worker.
@@ -240,6 +230,7 @@ impl Worker<'_> {
         }
         self.roots.set(self.roots.get() + 1);
         let _leave = Leave(self);
+        self.visit();
         let queues = before != Before::Nothing;
         if queues {
             let round = before == Before::Round && self.root_woken();
@@ -248,60 +239,7 @@ impl Worker<'_> {
                 return None;
             }
         }
-        self.run_until_woken(poll, queues)
-    }
-
-    /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well (as many as a tick has; one tick, if they are not quick), and behind what the driver has: a program may call
-    /// `block_on(yield_now())` again and again, and in between do something else.
-    #[cold]
-    fn run_round(&self) -> Step {
-        self.look_at_driver(false);
-        let start = self.now_ns();
-        let there = self.slot.depth() + self.shared.injector.len();
-        for done in 0..BUDGET.min(there as u32) {
-            if self.pace.is_over() {
-                self.maintain();
-                if self.shared.is_shut_down() {
-                    return Step::Exit;
-                }
-                if self.now_ns().saturating_sub(start) >= u64::from(done.max(1)) * QUICK_NS {
-                    break;
-                }
-            }
-            let Some(task) = self.next().or_else(|| self.fetch()) else { break };
-            if matches!(self.poll(task), Step::Exit) {
-                return Step::Exit;
-            }
-        }
-        // It has waited for the others already.
-        self.fan_in.set(false);
-        Step::Continue
-    }
-
-    /// True if the future of this thread was woken and its turn has come. If `queues`, one that was
-    /// woken by one of several tasks goes behind the others, as a task would (`Worker::completed`).
-    #[inline]
-    fn is_roots_turn(&self, queues: bool) -> bool {
-        let before = if queues { self.before_root.get() } else { 0 };
-        if before > 1 && !self.slot.ring.is_empty() {
-            self.before_root.set(before - 1);
-            return false;
-        }
-        if !self.take_root() {
-            return false;
-        }
-        if queues {
-            // Once for each wake-up.
-            let behind = if before == 0 { self.fan_in_behind() } else { 0 };
-            if behind > 0 {
-                self.root.set(true);
-                self.before_root.set(behind + 1);
-                return false;
-            }
-            self.before_root.set(0);
-        }
-        true
+        self.run_until_woken(poll, before)
     }
 
     /// A poll of this thread's own future begins. True if it may be long.
@@ -322,7 +260,7 @@ impl Worker<'_> {
     fn root_turn<T>(
         &self,
         poll: &mut impl FnMut() -> Option<T>,
-        queues: bool,
+        goes_behind: Before,
     ) -> ControlFlow<T, Step> {
         if self.choosy.get() {
             return self.root_turn_beside_workers(poll);
@@ -330,9 +268,10 @@ impl Worker<'_> {
         match self.poll_root(poll) {
             Some(output) => ControlFlow::Break(output),
             None => {
-                if queues && self.root_woken() {
+                if goes_behind != Before::Nothing && self.root_woken() {
                     // It has woken itself, as to give the others a turn: the first of these is next.
-                    self.before_root.set(self.slot.depth());
+                    let round = if goes_behind == Before::Round { self.round() } else { 0 };
+                    self.before_root.set(round.max(self.slot.depth()));
                 }
                 ControlFlow::Continue(self.step_after_root())
             }
@@ -381,17 +320,21 @@ impl Worker<'_> {
         output
     }
 
-    fn run_until_woken<T>(&self, poll: &mut impl FnMut() -> Option<T>, queues: bool) -> Option<T> {
+    fn run_until_woken<T>(
+        &self,
+        poll: &mut impl FnMut() -> Option<T>,
+        goes_behind: Before,
+    ) -> Option<T> {
         loop {
             // By a call on top of this one: who wakes this member, wakes the other thread.
             if self.handed_over.get() {
                 return None;
             }
-            if self.is_running() && self.is_roots_turn(queues) {
+            if self.is_running() && self.is_roots_turn(goes_behind) {
                 self.end_search();
                 self.flush_yielded_quietly();
                 self.count_poll();
-                match self.root_turn(poll, queues) {
+                match self.root_turn(poll, goes_behind) {
                     ControlFlow::Break(output) => return Some(output),
                     ControlFlow::Continue(Step::Exit) => return None,
                     ControlFlow::Continue(_) => {}

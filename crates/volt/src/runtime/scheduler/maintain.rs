@@ -34,6 +34,7 @@ impl Worker<'_> {
         self.look_for_crowd(now);
         self.rested.set(false);
         if tick.long_ns.is_some() {
+            self.cut_round();
             self.share_ring();
         } else {
             self.attend();

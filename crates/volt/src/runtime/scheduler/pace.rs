@@ -322,6 +322,11 @@ impl Pace {
         until == 0
     }
 
+    /// The injector has its turn before the member's own tasks.
+    pub(super) fn injector_is_next(&self) {
+        self.until_injector.set(0);
+    }
+
     /// The next turn of the injector is after `round` polls of the member's own, or sooner if these
     /// are long; or later if they are short and it is `empty`. There is always one in between.
     pub(super) fn injector_had_its_turn(&self, round: u32, empty: bool) {

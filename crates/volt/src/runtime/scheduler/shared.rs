@@ -30,6 +30,7 @@ use super::park::Park;
 use super::quick::{self, Quick};
 use super::ring::{Pushed, Ring};
 use super::threads::Threads;
+use super::visits::Visits;
 use super::waiting::Waiting;
 use super::{registry, stall};
 use crate::runtime::blocking::{self, Pool};
@@ -174,6 +175,7 @@ pub(crate) struct Shared {
     /// Of threads that are no members: `spawned` is written under the injector's push lock.
     pub(super) outside: Tally,
     pub(crate) driver_turns: Counter,
+    pub(super) visits: Visits,
 }
 
 // SAFETY: the driver is accessed by the member that `idle` names only (`Idle`, invariant 5);
@@ -238,6 +240,7 @@ impl Shared {
             remote: Counter::new(),
             outside: Tally::new(),
             driver_turns: Counter::new(),
+            visits: Visits::new(),
         });
         // ORD relaxed: before the scheduler is shared.
         shared.me.store(Arc::as_ptr(&shared).cast_mut(), Relaxed);

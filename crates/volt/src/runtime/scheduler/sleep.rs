@@ -224,8 +224,9 @@ impl Worker<'_> {
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
         memory::give_back();
+        let turned = roles.driver && self.wait_in_driver(limit);
         let reasons = if roles.driver {
-            self.wait_in_driver(limit)
+            self.park.take()
         } else if roles.watcher && self.dozes() {
             self.doze()
         } else {
@@ -233,7 +234,7 @@ impl Worker<'_> {
         };
         memory::keep();
         let now = self.now_ns();
-        self.rested.set(self.pace.woke(now, roles.driver));
+        self.rested.set(self.pace.woke(now, turned));
         self.rhythm.woke(self.run.begin(now, self.slot.polls()));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
@@ -266,16 +267,16 @@ impl Worker<'_> {
         self.others_polls.replace(sum) != sum
     }
 
-    /// Waits for events, timers, and others.
-    fn wait_in_driver(&self, limit: Option<Duration>) -> u32 {
+    /// Waits for events, timers, and others. False if there is a reason not to.
+    fn wait_in_driver(&self, limit: Option<Duration>) -> bool {
         if !self.park.enter_driver() {
-            return self.park.take();
+            return false;
         }
         self.let_watcher_rest();
         let nothing_to_run = || !self.has_own_tasks() && !self.park.is_notified();
         let is_back = || self.end_watchers_rest();
         self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run, is_back));
-        self.park.take()
+        true
     }
 
     /// Calls `f` with the driver, unless somebody has it.
@@ -306,10 +307,15 @@ impl Worker<'_> {
         self.quiet.set(true);
         self.found_quick.set(true);
         let handle = &self.shared.driver_handle;
+        let root_was_woken = self.root_woken();
         // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
         self.quiet.set(false);
+        if self.shared.is_current_thread() && !root_was_woken && self.root_woken() {
+            // It goes before what was found with it.
+            self.before_root.set(1);
+        }
     }
 
     fn has_own_tasks(&self) -> bool {

@@ -1,0 +1,86 @@
+//! Threads that come and go: who calls `block_on` again and again, for what tasks do at once.
+//!
+//! Purpose: on a current-thread runtime nobody waits in the driver between two such calls, and in one whose future
+//! waits for tasks that can run, nobody has a reason to; it is over before a tick is, and before the injector has its
+//! turn. So a call that begins to run tasks looks at the driver first, and then into the injector, if nobody has turned the
+//! driver for [`LOOK_NS`].
+//!
+//! State: all accesses are relaxed: they are of the one guest that there is at a time (`guest.rs`).
+//!
+//! Cost: one look at the clock for each call, on a current-thread runtime only.
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use volt_sync::internal::primitive::AtomicU64;
+
+use super::pace::LOOK_NS;
+use super::worker::Worker;
+
+#[derive(Debug)]
+pub(super) struct Visits {
+    /// How often the driver had been turned at the last visit.
+    turns: AtomicU64,
+    /// The first visit that has seen that number.
+    since_ns: AtomicU64,
+}
+
+impl Visits {
+    pub(super) fn new() -> Self {
+        Self { turns: AtomicU64::new(0), since_ns: AtomicU64::new(0) }
+    }
+
+    /// A visit, `now`; the driver has been turned so often. True if that should be done.
+    fn is_look_due(&self, now: u64, turns: u64) -> bool {
+        // ORD relaxed: see the module's documentation.
+        if self.turns.load(Relaxed) != turns {
+            self.looked(now, turns);
+            return false;
+        }
+        // ORD relaxed: as above.
+        now.saturating_sub(self.since_ns.load(Relaxed)) >= LOOK_NS
+    }
+
+    fn looked(&self, now: u64, turns: u64) {
+        // ORD relaxed: see the module's documentation.
+        self.turns.store(turns, Relaxed);
+        // ORD relaxed: as above.
+        self.since_ns.store(now, Relaxed);
+    }
+}
+
+impl Worker<'_> {
+    /// This thread begins to run tasks, as a future of its own waits.
+    #[inline]
+    pub(super) fn visit(&self) {
+        if self.shared.is_current_thread() {
+            self.look_if_due();
+        }
+    }
+
+    fn look_if_due(&self) {
+        let (visits, turns) = (&self.shared.visits, &self.shared.driver_turns);
+        let now = self.now_ns();
+        if visits.is_look_due(now, turns.get()) {
+            self.look_at_driver(false);
+            self.pace.injector_is_next();
+            visits.looked(now, turns.get());
+        }
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_is_due_once_the_driver_was_left_alone_for_long() {
+        let visits = Visits::new();
+        assert!(!visits.is_look_due(1, 7), "it was turned");
+        assert!(!visits.is_look_due(LOOK_NS, 7));
+        assert!(visits.is_look_due(1 + LOOK_NS, 7));
+        visits.looked(1 + LOOK_NS, 8);
+        assert!(!visits.is_look_due(2 * LOOK_NS, 8));
+        assert!(visits.is_look_due(1 + 2 * LOOK_NS, 8));
+    }
+}
