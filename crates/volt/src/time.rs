@@ -56,6 +56,7 @@ pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
+pub(crate) use scale::machine_ns;
 #[cfg(all(test, not(volt_loom)))]
 pub(crate) use scope::enter as with_timers;
 pub(crate) use scope::{Scope, enter_scope, restore_scope};

@@ -523,3 +523,77 @@ fn the_future_of_block_on_finds_what_could_run_done() {
         assert_eq!(count.load(Ordering::Relaxed), 21);
     });
 }
+
+/// Each call turns the driver itself, and leaves what that finds, and what comes from outside, to the next one.
+#[test]
+fn calls_of_block_on_with_some_hundred_polls_hold_up_neither_timers_nor_tasks_from_outside() {
+    let runtime = Builder::new_current_thread().global_queue_interval(250).build().unwrap();
+    let start = Instant::now();
+    for tasks in [60, 135, 200, 240] {
+        let slept = runtime.spawn(async { volt::time::sleep(Duration::from_millis(1)).await });
+        while !slept.is_finished() {
+            assert!(start.elapsed() < Duration::from_secs(20), "{tasks} tasks in each call");
+            runtime.block_on(async {
+                let all: Vec<_> = (0..tasks).map(|_| volt::spawn(async {})).collect();
+                for task in all {
+                    task.await.unwrap();
+                }
+            });
+        }
+    }
+}
+
+/// Spawned outside, then awaited: the usual shape of a test.
+#[test]
+fn the_future_of_block_on_finds_what_was_spawned_outside_done() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let (tell, told) = volt::sync::oneshot::channel();
+    let done = Arc::new(AtomicUsize::new(0));
+    runtime.spawn(async move { tell.send(()).unwrap() });
+    for _ in 0..40 {
+        let done = done.clone();
+        runtime.spawn(async move { done.fetch_add(1, Ordering::Relaxed) });
+    }
+    runtime.block_on(async {
+        told.await.unwrap();
+        assert_eq!(done.load(Ordering::Relaxed), 40);
+    });
+}
+
+/// Its event goes before the tasks that are there, also in a call that finds it at once.
+#[test]
+fn what_an_event_wakes_goes_first_in_short_calls_of_block_on() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    for _ in 0..30 {
+        let polls = polls.clone();
+        runtime.spawn(async move {
+            loop {
+                polls.fetch_add(1, Ordering::Relaxed);
+                volt::task::yield_now().await;
+            }
+        });
+    }
+    let (client, mut server) = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let _guard = runtime.enter();
+        (volt::net::TcpStream::from_std(client).unwrap(), server)
+    };
+    let mut client = client;
+    for _ in 0..20 {
+        runtime.block_on(async {
+            volt::time::timeout(Duration::from_millis(1), client.read_u8()).await.unwrap_err();
+        });
+        // Since this one nobody has turned the driver.
+        runtime.block_on(async { volt::spawn(async {}).await.unwrap() });
+        server.write_all(&[1]).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+        let before = polls.load(Ordering::Relaxed);
+        assert_eq!(runtime.block_on(client.read_u8()).unwrap(), 1);
+        let between = polls.load(Ordering::Relaxed) - before;
+        assert!(between <= 10, "{between} polls of others");
+    }
+}

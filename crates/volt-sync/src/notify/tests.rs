@@ -58,7 +58,6 @@ fn notify_waiters_counts_from_the_creation_of_a_future() {
     assert!(poll_once(pin!(notify.notified())).is_pending(), "nothing is stored");
 }
 
-/// While `notify_waiters` wakes, a notification for one goes to nobody that it has notified already.
 #[test]
 fn who_was_notified_with_all_others_leaves_the_permit_to_the_next() {
     for enables in [false, true] {
@@ -80,6 +79,7 @@ fn who_was_notified_with_all_others_leaves_the_permit_to_the_next() {
     }
 }
 
+/// While `notify_waiters` wakes, a notification for one goes to nobody that it has notified already.
 #[test]
 fn a_notification_between_the_rounds_of_notify_waiters_is_kept() {
     struct Renotify(Arc<Notify>);

@@ -96,7 +96,7 @@ pub(super) fn to_instant(ns: u64) -> Instant {
 
 /// The machine's clock.
 #[inline]
-pub(super) fn machine_ns() -> u64 {
+pub(crate) fn machine_ns() -> u64 {
     match (scale().reading, primitive::now_ns()) {
         (Some(of_origin), Some(now)) => now.wrapping_sub(of_origin),
         _ => to_ns(primitive::now()),

@@ -94,7 +94,9 @@ impl<'r> Guest<'r> {
         // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
-        if !self.shared.is_current_thread() {
+        if self.shared.is_current_thread() {
+            worker.begin_visit();
+        } else {
             let unfit = self.is_unfit();
             worker.choosy.set(self.choosy || unfit);
             worker.unfit.set(unfit);
@@ -218,9 +220,10 @@ impl Worker<'_> {
     /// Polls with `poll` whenever this thread's ROOT reason is given, and runs tasks in between.
     /// None if the runtime shuts down, or another thread has become this worker.
     fn run_until<T>(&self, poll: &mut impl FnMut() -> Option<T>, before: Before) -> Option<T> {
-        struct Leave<'a, 'r>(&'a Worker<'r>);
+        struct Leave<'a, 'r>(&'a Worker<'r>, usize);
         impl Drop for Leave<'_, '_> {
             fn drop(&mut self) {
+                self.0.before_root.set(self.1);
                 let roots = self.0.roots.get() - 1;
                 self.0.roots.set(roots);
                 // What woke this one may have been meant for another, further down on the stack; below a
@@ -229,11 +232,13 @@ impl Worker<'_> {
             }
         }
         self.roots.set(self.roots.get() + 1);
-        let _leave = Leave(self);
-        self.visit();
-        let queues = before != Before::Nothing;
-        if queues {
-            let round = before == Before::Round && self.root_woken();
+        let _leave = Leave(self, self.before_root.replace(0));
+        // By itself: who is woken by what a look finds does not go behind that.
+        let round = before == Before::Round && self.root_woken();
+        if !round {
+            self.visit();
+        }
+        if before != Before::Nothing {
             let step = if round { self.run_round() } else { self.after_root() };
             if matches!(step, Step::Exit) {
                 return None;
@@ -270,8 +275,7 @@ impl Worker<'_> {
             None => {
                 if goes_behind != Before::Nothing && self.root_woken() {
                     // It has woken itself, as to give the others a turn: the first of these is next.
-                    let round = if goes_behind == Before::Round { self.round() } else { 0 };
-                    self.before_root.set(round.max(self.slot.depth()));
+                    self.before_root.set(self.behind_itself(goes_behind));
                 }
                 ControlFlow::Continue(self.step_after_root())
             }
@@ -353,6 +357,7 @@ impl Worker<'_> {
     /// A guest that runs stops being a member.
     fn leave(&self) {
         volt_sync::coop::allow_turns(false);
+        self.end_visit();
         let any = self.give_up_tasks();
         self.share_ring();
         self.end_search();

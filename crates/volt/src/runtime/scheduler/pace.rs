@@ -327,6 +327,21 @@ impl Pace {
         self.until_injector.set(0);
     }
 
+    /// Polls of the member's own before the injector has its turn.
+    pub(super) fn until_injector(&self) -> u32 {
+        self.until_injector.get()
+    }
+
+    /// Goes on after a guest with so many of these polls left.
+    pub(super) fn goes_on(&self, until_injector: u32) {
+        self.until_injector.set(until_injector.min(self.until_injector.get()));
+    }
+
+    /// Polls of a tick, at most.
+    pub(super) fn most(&self) -> usize {
+        self.max as usize
+    }
+
     /// The next turn of the injector is after `round` polls of the member's own, or sooner if these
     /// are long; or later if they are short and it is `empty`. There is always one in between.
     pub(super) fn injector_had_its_turn(&self, round: u32, empty: bool) {

@@ -26,15 +26,18 @@ impl Worker<'_> {
     #[cold]
     pub(super) fn run_round(&self) -> Step {
         self.look_at_driver(false);
+        self.pace.injector_is_next();
         let start = self.now_ns();
-        let there = self.slot.depth() + self.shared.injector.len();
-        for done in 0..BUDGET.min(there.max(ROUND) as u32) {
+        let there = (self.slot.depth() + self.shared.injector.len()) as u32;
+        for done in 0..BUDGET.min(there.max(self.most_in_a_round() as u32)) {
             if self.pace.is_over() {
                 self.maintain();
                 if self.shared.is_shut_down() {
                     return Step::Exit;
                 }
-                if self.now_ns().saturating_sub(start) >= u64::from(done.max(1)) * QUICK_NS {
+                let took = self.now_ns().saturating_sub(start);
+                let is_slow = took >= u64::from(done.max(1)) * QUICK_NS;
+                if is_slow || done >= there && took >= LOOK_NS {
                     break;
                 }
             }
@@ -54,7 +57,7 @@ impl Worker<'_> {
     pub(super) fn is_roots_turn(&self, goes_behind: Before) -> bool {
         let queues = goes_behind != Before::Nothing;
         let before = if queues { self.before_root.get() } else { 0 };
-        if before > 1 && !self.slot.ring.is_empty() {
+        if before > 1 && self.others_can_run(goes_behind) {
             self.before_root.set(before - 1);
             return false;
         }
@@ -78,14 +81,42 @@ impl Worker<'_> {
         true
     }
 
+    #[inline(always)]
+    fn others_can_run(&self, goes_behind: Before) -> bool {
+        let beside_ring =
+            || !self.slot.batch.is_empty() || !self.shared.injector.is_empty_for(false);
+        !self.slot.ring.is_empty() || goes_behind == Before::Round && beside_ring()
+    }
+
     /// On a current-thread runtime, all that can run goes before the future of `block_on` that was woken, also what is
-    /// spawned or woken meanwhile: as many polls as in Tokio, since programs and tests look then at what was done.
-    /// If polls are long, those that are there, and as many as take [`LOOK_NS`].
-    #[inline]
+    /// spawned or woken meanwhile: as many polls as in Tokio, since programs and tests look then at what was done;
+    /// or as many as take [`LOOK_NS`], if that is less. But one that was woken by one of several tasks goes behind those
+    /// that are there in any case. (A task that yields alone is not counted: in Tokio it goes behind that future, too.)
+    // Not inline, so that a future that yields alone is polled again soon.
+    #[inline(never)]
     pub(super) fn round(&self) -> usize {
-        let (there, per_poll) = (self.slot.ring.len(), self.pace.poll_ns());
+        if !self.others_can_run(Before::Round) {
+            return 0;
+        }
+        let per_poll = self.pace.poll_ns();
         let fit = if per_poll > 0.0 { (LOOK_NS as f32 / per_poll) as usize } else { ROUND };
-        if there == 0 { 0 } else { there.max(fit.min(ROUND)) }
+        fit.min(self.most_in_a_round()).max(self.fan_in_behind())
+    }
+
+    /// The same for one that has woken itself, in [`before_root`](Self::before_root).
+    #[inline]
+    pub(super) fn behind_itself(&self, goes_behind: Before) -> usize {
+        let there = self.slot.depth();
+        if goes_behind != Before::Round {
+            return there;
+        }
+        let is_alone = there == 0 && self.shared.injector.is_empty_for(false);
+        if is_alone { 1 } else { there.max(self.round() + 1) }
+    }
+
+    /// Polls of tasks before the future of `block_on`, if there are so many.
+    fn most_in_a_round(&self) -> usize {
+        ROUND.min(self.pace.most())
     }
 
     /// Polls have become long: only those that are there go before the future of this thread.

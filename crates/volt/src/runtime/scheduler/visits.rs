@@ -3,19 +3,22 @@
 //! Purpose: on a current-thread runtime nobody waits in the driver between two such calls, and in one whose future
 //! waits for tasks that can run, nobody has a reason to; it is over before a tick is, and before the injector has its
 //! turn. So a call that begins to run tasks looks at the driver first, and then into the injector, if nobody has turned the
-//! driver for [`LOOK_NS`].
+//! driver for [`LOOK_NS`]. And the polls before the injector's turn are counted on from call to call, since calls of
+//! some hundred polls each turn the driver, and what that finds goes to the injector when they leave.
 //!
 //! State: all accesses are relaxed: they are of the one guest that there is at a time (`guest.rs`).
 //!
-//! Cost: one look at the clock for each call, on a current-thread runtime only.
+//! Cost: one look at the clock for each call, on a current-thread runtime only. It is the machine's, as a paused one stands
+//! still.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::AtomicU64;
+use volt_sync::internal::primitive::{AtomicU32, AtomicU64};
 
 use super::pace::LOOK_NS;
 use super::worker::Worker;
+use crate::time::machine_ns;
 
 #[derive(Debug)]
 pub(super) struct Visits {
@@ -23,11 +26,17 @@ pub(super) struct Visits {
     turns: AtomicU64,
     /// The first visit that has seen that number.
     since_ns: AtomicU64,
+    /// What the last guest has left of [`Pace::until_injector`](super::pace::Pace::until_injector).
+    until_injector: AtomicU32,
 }
 
 impl Visits {
     pub(super) fn new() -> Self {
-        Self { turns: AtomicU64::new(0), since_ns: AtomicU64::new(0) }
+        Self {
+            turns: AtomicU64::new(0),
+            since_ns: AtomicU64::new(0),
+            until_injector: AtomicU32::new(u32::MAX),
+        }
     }
 
     /// A visit, `now`; the driver has been turned so often. True if that should be done.
@@ -50,6 +59,18 @@ impl Visits {
 }
 
 impl Worker<'_> {
+    /// A guest of a current-thread runtime comes.
+    pub(super) fn begin_visit(&self) {
+        // ORD relaxed: see the module's documentation.
+        self.pace.goes_on(self.shared.visits.until_injector.load(Relaxed));
+    }
+
+    /// And leaves.
+    pub(super) fn end_visit(&self) {
+        // ORD relaxed: see the module's documentation.
+        self.shared.visits.until_injector.store(self.pace.until_injector(), Relaxed);
+    }
+
     /// This thread begins to run tasks, as a future of its own waits.
     #[inline]
     pub(super) fn visit(&self) {
@@ -60,7 +81,7 @@ impl Worker<'_> {
 
     fn look_if_due(&self) {
         let (visits, turns) = (&self.shared.visits, &self.shared.driver_turns);
-        let now = self.now_ns();
+        let now = if cfg!(volt_loom) { 0 } else { machine_ns() };
         if visits.is_look_due(now, turns.get()) {
             self.look_at_driver(false);
             self.pace.injector_is_next();

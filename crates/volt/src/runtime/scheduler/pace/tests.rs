@@ -331,3 +331,16 @@ fn who_has_not_begun_a_tick_for_long_is_rested() {
     let _ = pace.tick(9 * MS, 0);
     assert!(!pace.woke(9 * MS + 1, true), "it was not asleep");
 }
+
+#[test]
+fn a_guest_goes_on_where_the_last_one_was_on_the_way_to_the_injector() {
+    let first = Pace::new(&Config::default());
+    let polls = MAX_INTERVAL - 3;
+    assert!((0..polls).all(|_| !first.injector_has_its_turn()));
+    let second = Pace::new(&Config::default());
+    second.goes_on(first.until_injector());
+    assert!((0..3).all(|_| !second.injector_has_its_turn()));
+    assert!(second.injector_has_its_turn());
+    second.goes_on(MAX_INTERVAL);
+    assert!(second.injector_has_its_turn(), "never later");
+}
