@@ -65,10 +65,12 @@ impl Worker<'_> {
         self.pace.goes_on(self.shared.visits.until_injector.load(Relaxed));
     }
 
-    /// And leaves.
+    /// A guest leaves.
     pub(super) fn end_visit(&self) {
-        // ORD relaxed: see the module's documentation.
-        self.shared.visits.until_injector.store(self.pace.until_injector(), Relaxed);
+        if self.shared.is_current_thread() {
+            // ORD relaxed: see the module's documentation.
+            self.shared.visits.until_injector.store(self.pace.until_injector(), Relaxed);
+        }
     }
 
     /// This thread begins to run tasks, as a future of its own waits.
