@@ -8,7 +8,8 @@
 //!
 //! The macro puts each branch into one form and gives all to Tokio's, which does the rest. Rejected: a copy of Tokio's
 //! (its unsafe code, and its 64 counters); a branch before the others that looks at the budget (it cannot keep a later
-//! one from being polled); each branch by itself (one that uses up each budget would starve those after it); to call a function with the future (temporaries in its arguments would not live long enough).
+//! one from being polled); each branch by itself (one that uses up each budget would starve those after it); to call a
+//! function with the future (temporaries in its arguments would not live long enough).
 #![forbid(unsafe_code)]
 
 use std::future::{Future, IntoFuture};

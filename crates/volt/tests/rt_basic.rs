@@ -454,17 +454,22 @@ fn a_yield_in_block_on_lets_all_others_run_each_time() {
     }
 }
 
+/// An end of a connection for `runtime`, and one that blocks.
+fn connected(runtime: &Runtime) -> (volt::net::TcpStream, std::net::TcpStream) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let theirs = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (ours, _) = listener.accept().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let _guard = runtime.enter();
+    (volt::net::TcpStream::from_std(ours).unwrap(), theirs)
+}
+
 /// A facade that blocks: each call finds what it waits for without a wait, and is over soon.
 #[test]
 fn who_calls_block_on_again_and_again_holds_up_neither_timers_nor_sockets() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (server, _) = listener.accept().unwrap();
-    server.set_nonblocking(true).unwrap();
-    let read = runtime.spawn(async move {
-        volt::net::TcpStream::from_std(server).unwrap().read_u8().await.unwrap()
-    });
+    let (mut server, mut client) = connected(&runtime);
+    let read = runtime.spawn(async move { server.read_u8().await.unwrap() });
     let slept = runtime.spawn(async { volt::time::sleep(Duration::from_millis(1)).await });
     let call = || runtime.block_on(async { volt::spawn(async {}).await.unwrap() });
     call();
@@ -574,15 +579,7 @@ fn what_an_event_wakes_goes_first_in_short_calls_of_block_on() {
             }
         });
     }
-    let (client, mut server) = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (server, _) = listener.accept().unwrap();
-        client.set_nonblocking(true).unwrap();
-        let _guard = runtime.enter();
-        (volt::net::TcpStream::from_std(client).unwrap(), server)
-    };
-    let mut client = client;
+    let (mut client, mut server) = connected(&runtime);
     let mut at_once = 0;
     for _ in 0..20 {
         runtime.block_on(async {

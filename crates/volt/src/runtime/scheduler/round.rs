@@ -25,8 +25,7 @@ impl Worker<'_> {
     /// something else.
     #[cold]
     pub(super) fn run_round(&self) -> Step {
-        self.look_at_driver(false);
-        self.pace.injector_is_next();
+        self.look_around();
         let start = self.now_ns();
         let there = (self.slot.depth() + self.shared.injector.len()) as u32;
         for done in 0..BUDGET.min(there.max(self.most_in_a_round() as u32)) {

@@ -85,10 +85,15 @@ impl Worker<'_> {
         let (visits, turns) = (&self.shared.visits, &self.shared.driver_turns);
         let now = if cfg!(volt_loom) { 0 } else { machine_ns() };
         if visits.is_look_due(now, turns.get()) {
-            self.look_at_driver(false);
-            self.pace.injector_is_next();
+            self.look_around();
             visits.looked(now, turns.get());
         }
+    }
+
+    /// Looks at the driver now, and next into the injector.
+    pub(super) fn look_around(&self) {
+        self.look_at_driver(false);
+        self.pace.injector_is_next();
     }
 }
 

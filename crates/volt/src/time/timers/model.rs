@@ -61,6 +61,12 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
+/// Does that on another thread.
+fn beside<T: 'static>(timers: &Arc<Timers>, act: fn(&Timers) -> T) -> thread::JoinHandle<T> {
+    let timers = timers.clone();
+    thread::spawn(move || act(&timers))
+}
+
 #[test]
 fn lock_orders_the_guarded_value() {
     model(|| {
@@ -177,10 +183,7 @@ fn cancel_against_fire_drops_the_waker_once() {
         assert!(register(&timers, kept.as_mut(), &waker));
         let mut cancelled = Box::pin(Sleep::at(NEW, now));
         assert!(register(&timers, cancelled.as_mut(), &waker));
-        let firer = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.fire_due())
-        };
+        let firer = beside(&timers, Timers::fire_due);
         drop(cancelled);
         let fired = firer.join().unwrap();
         assert!((1..=2).contains(&fired) && count.get() == fired);
@@ -199,10 +202,7 @@ fn two_firers_fire_each_timer_once() {
         for sleep in &mut sleeps {
             assert!(register(&timers, sleep.as_mut(), &waker));
         }
-        let other = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.fire_due())
-        };
+        let other = beside(&timers, Timers::fire_due);
         let fired = timers.fire_due();
         assert_eq!(fired + other.join().unwrap(), 3);
         assert_eq!(count.get(), 3);
@@ -217,10 +217,7 @@ fn the_waker_of_the_last_pending_poll_is_woken() {
         let (second, other) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
         assert!(register(&timers, sleep.as_mut(), &waker));
-        let firer = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.fire_due())
-        };
+        let firer = beside(&timers, Timers::fire_due);
         let pending = poll(sleep.as_mut(), &other).is_pending();
         firer.join().unwrap();
         assert_eq!(second.get(), usize::from(pending));
@@ -237,10 +234,7 @@ fn reset_to_later_against_fire_loses_no_wake_up() {
         let (count, waker) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
         assert!(register(&timers, sleep.as_mut(), &waker));
-        let firer = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.fire_due())
-        };
+        let firer = beside(&timers, Timers::fire_due);
         sleep.as_mut().reset_ns(now + 9_000);
         firer.join().unwrap();
         let woken = count.get();
@@ -268,10 +262,7 @@ fn reset_to_earlier_against_fire_fires_once() {
         assert!(register(&timers, due.as_mut(), &others_waker));
         let mut sleep = pin!(Sleep::at(NEW, now + 90_000));
         assert!(register(&timers, sleep.as_mut(), &waker));
-        let firer = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.fire_due())
-        };
+        let firer = beside(&timers, Timers::fire_due);
         sleep.as_mut().reset_ns(now + 5_000);
         assert_eq!(firer.join().unwrap(), 1);
         assert!(timers.clock().advance_to(now + 4_999));
@@ -289,10 +280,7 @@ fn reset_to_the_past_against(other: fn(&Timers)) {
         let (count, waker) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
         assert!(register(&timers, sleep.as_mut(), &waker));
-        let thread = {
-            let timers = timers.clone();
-            thread::spawn(move || other(&timers))
-        };
+        let thread = beside(&timers, other);
         sleep.as_mut().reset_ns(now - 1);
         assert!(poll(sleep.as_mut(), &waker).is_ready());
         thread.join().unwrap();
@@ -339,10 +327,7 @@ fn register_against_shutdown_is_woken_or_refused() {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut sleep = Box::pin(Sleep::at(NEW, now + 1));
-        let closer = {
-            let timers = timers.clone();
-            thread::spawn(move || timers.shutdown())
-        };
+        let closer = beside(&timers, Timers::shutdown);
         let registered = register(&timers, sleep.as_mut(), &waker);
         closer.join().unwrap();
         assert_eq!(count.get(), usize::from(registered));
