@@ -23,10 +23,14 @@ pub(crate) fn rows() -> Vec<Row> {
             .floor("threads", floor::threads_ping_pong::<TcpStream>),
         Row::new("net/tcp_echo_64", "TCP echo, 64 connections, 1 KB (per echo)")
             .headline()
-            .volt("volt", tcp_echo_64::<on_volt::Multi>)
-            .peer("tokio", tcp_echo_64::<on_tokio::Multi>)
-            .peer("async-io", tcp_echo_64::<smol::Multi>)
+            .volt("volt", tcp_echo::<on_volt::Multi, 64>)
+            .peer("tokio", tcp_echo::<on_tokio::Multi, 64>)
+            .peer("async-io", tcp_echo::<smol::Multi, 64>)
             .floor("2 epolls", floor::echo_on_two_threads),
+        Row::new("net/tcp_echo_2", "TCP echo, 2 connections, 1 KB (per echo)")
+            .volt("volt", tcp_echo::<on_volt::Multi, 2>)
+            .peer("tokio", tcp_echo::<on_tokio::Multi, 2>)
+            .peer("async-io", tcp_echo::<smol::Multi, 2>),
         Row::new("net/accept", "TCP: connect, accept, close")
             .headline()
             .volt("volt", accept::<on_volt::Multi>)
@@ -86,10 +90,8 @@ fn message(i: u64) -> [u8; 64] {
     message
 }
 
-const CONNECTIONS: u8 = 64;
-
 /// The connections stay open from run to run.
-pub(crate) fn tcp_echo_64<R: Sockets>(b: &mut Bench) {
+pub(crate) fn tcp_echo<R: Sockets, const CONNECTIONS: u8>(b: &mut Bench) {
     let runtime = R::start();
     let mut streams = runtime.run_task(async {
         let (mut listener, address) = R::listen().await;

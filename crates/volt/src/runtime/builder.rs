@@ -482,7 +482,8 @@ impl Builder {
         }
         volt_sync::internal::refuse_blocking_where(context::in_async);
         let (driver, handle) = Driver::new(workers, clock)?;
-        let shared = Shared::new(self.config.clone(), workers, driver, handle);
+        let config = Config { processors: processors(), ..self.config.clone() };
+        let shared = Shared::new(config, workers, driver, handle);
         shared.look_for_crowds();
         // If a thread cannot be started, dropping this ends the others.
         let runtime = Runtime::from_shared(shared.clone());
@@ -498,10 +499,15 @@ impl Builder {
     }
 }
 
+/// How many threads can run at once.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// The number of workers that nobody chose.
 fn default_workers() -> io::Result<usize> {
     let Ok(text) = std::env::var("VOLT_WORKER_THREADS") else {
-        return Ok(std::thread::available_parallelism().map_or(1, usize::from));
+        return Ok(processors());
     };
     match text.parse() {
         Ok(workers) if workers > 0 => Ok(workers),

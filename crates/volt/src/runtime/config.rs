@@ -15,6 +15,8 @@ pub(crate) type ThreadName = Arc<dyn Fn() -> String + Send + Sync>;
 pub(crate) struct Config {
     /// Use the LIFO slot. A current-thread runtime does not: its order is that of a queue.
     pub(crate) lifo: bool,
+    /// How many threads can run at once.
+    pub(crate) processors: usize,
     /// Seed of the victims' choice.
     pub(crate) seed: u64,
     /// A fixed interval instead of the adaptive one.
@@ -42,6 +44,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             lifo: true,
+            processors: usize::MAX,
             seed: 0,
             global_queue_interval: None,
             event_interval: None,

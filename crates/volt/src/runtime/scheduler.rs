@@ -7,6 +7,7 @@ mod by_hand;
 mod cancel;
 mod crowd;
 mod doze;
+mod early;
 pub(crate) mod guest;
 pub(crate) mod idle;
 mod injector;

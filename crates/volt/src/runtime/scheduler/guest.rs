@@ -49,7 +49,7 @@ use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::{context, level, outside};
-use crate::task::{JoinError, JoinHandle, is_driven_below};
+use crate::task::{Header, JoinError, JoinHandle, is_driven_below};
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
@@ -303,6 +303,7 @@ impl Worker<'_> {
     /// that a watcher has caught in a slow poll is never known to be quick again.
     #[inline]
     fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+        self.polls_at_root.set(self.polls.get());
         let may_be_long = self.begin_root();
         let is_of_no_kind = self.root_kind.get() == quick::OF_NO_TASK;
         if is_of_no_kind || !(may_be_long || self.run.takes_timed()) {
@@ -605,6 +606,31 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl Worker<'_> {
+    /// Takes `target` out of this member's queues, if it is there. The others keep their order.
+    pub(super) fn take_own(&self, target: NonNull<Header>) -> Option<NonNull<Header>> {
+        if let Some(newest) = self.slot.lifo.take() {
+            if newest == target {
+                return Some(newest);
+            }
+            let evicted = self.slot.lifo.push(newest);
+            debug_assert!(evicted.is_none(), "only the owner pushes");
+        }
+        let mut found = None;
+        for _ in 0..self.slot.ring.len() {
+            match self.slot.ring.pop() {
+                None => break,
+                Some(task) if task == target => found = Some(task),
+                Some(task) => self.push(task),
+            }
+        }
+        found
+    }
+
+    /// Polls a task out of order.
+    pub(super) fn run_now(&self, task: NonNull<Header>) {
+        let _either_way = self.poll(task);
+    }
+
     /// What this member polls blocks now and then, so a guest should not run it.
     fn note_blocking_kind(&self) {
         // ORD relaxed: this member wrote it.

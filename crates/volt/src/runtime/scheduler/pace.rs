@@ -297,6 +297,11 @@ impl Pace {
         (1.0..SHORT_NS).contains(&self.poll_ns.get())
     }
 
+    /// True if polls are known to take longer, so that not to be woken up for some saves nothing.
+    pub(super) fn polls_are_not_short(&self) -> bool {
+        self.poll_ns.get() >= SHORT_NS
+    }
+
     /// What a poll of the member's own took lately; 0 if that is not known.
     pub(super) fn poll_ns(&self) -> f32 {
         self.poll_ns.get()

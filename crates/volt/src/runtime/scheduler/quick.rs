@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::AtomicUsize;
 
+use super::shared::Shared;
+
 const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
 
 /// A first poll that takes longer is not quick.
@@ -62,5 +64,20 @@ impl Quick {
             // ORD relaxed: a hint.
             self.place(key).store(0, Relaxed);
         }
+    }
+}
+
+impl Shared {
+    /// True if each member that runs, beside this one, is in a poll of a quick kind: it will look for the next
+    /// task soon.
+    pub(super) fn others_are_quick(&self, index: usize) -> bool {
+        self.used_slots().iter().enumerate().all(|(other, slot)| {
+            // ORD relaxed: a hint.
+            let kind = slot.kind.load(Relaxed);
+            other == index
+                || kind == OF_NOBODY
+                || self.idle.is_parked(other)
+                || self.quick.knows(kind)
+        })
     }
 }

@@ -74,6 +74,8 @@ pub(crate) struct Slot {
     pub(super) choosy: AtomicBool,
     /// It was shy when it parked.
     pub(super) shy: AtomicBool,
+    /// It was a bystander when it parked.
+    pub(super) bystander: AtomicBool,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -91,6 +93,7 @@ impl Slot {
             kind: AtomicUsize::new(0),
             choosy: AtomicBool::new(false),
             shy: AtomicBool::new(false),
+            bystander: AtomicBool::new(false),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
@@ -376,20 +379,15 @@ impl Shared {
         }
     }
 
-    /// A shy guest would do nothing but watch.
+    /// A guest that keeps off would do nothing but watch.
     #[cold]
     fn notify_somebody(&self) {
-        self.notify_if(|summary, index| !summary.has_watcher() || !self.is_shy(index));
+        self.notify_if(|summary, index| !summary.has_watcher() || !self.keeps_off(index));
     }
 
-    /// As [`notify`](Self::notify), by a shy guest that is parked: it need not be told itself, nor others like it.
+    /// As [`notify`](Self::notify), by a guest that keeps off: it need not be told itself, nor others like it.
     pub(super) fn notify_the_others(&self) {
-        self.notify_if(|_, index| !self.is_shy(index));
-    }
-
-    fn is_shy(&self, index: usize) -> bool {
-        // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        index >= self.workers && self.slots[index].shy.load(Relaxed)
+        self.notify_if(|_, index| !self.keeps_off(index));
     }
 
     fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) {

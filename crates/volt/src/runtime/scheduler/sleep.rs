@@ -10,7 +10,6 @@ use volt_sync::internal::primitive::{fence, spin};
 
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
-use super::quick;
 use super::stall::Look;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::call_hook;
@@ -68,6 +67,8 @@ impl Worker<'_> {
         self.slot.choosy.store(self.choosy.get(), Relaxed);
         // ORD relaxed: as above.
         self.slot.shy.store(self.shy.get(), Relaxed);
+        // ORD relaxed: as above.
+        self.slot.bystander.store(self.is_bystander(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
         self.slot.metrics.parks.add(1);
@@ -92,14 +93,7 @@ impl Worker<'_> {
         if summary.driver_taken() || working <= us || working > us + LEAVE_TO {
             return false;
         }
-        self.shared.used_slots().iter().enumerate().all(|(index, slot)| {
-            // ORD relaxed: a hint.
-            let kind = slot.kind.load(Relaxed);
-            index == self.index
-                || kind == quick::OF_NOBODY
-                || self.shared.idle.is_parked(index)
-                || self.shared.quick.knows(kind)
-        })
+        self.shared.others_are_quick(self.index)
     }
 
     /// A member that would leave the driver to those that run takes what is in there already: else it
@@ -187,7 +181,7 @@ impl Worker<'_> {
     /// and would rather be the one that is woken.
     fn notify_of_work(&self) {
         let has_work = self.shared.has_work(self.choosy.get());
-        if has_work && self.shy.get() {
+        if has_work && self.shared.keeps_off(self.index) {
             // Killed by `runtime::scheduler::worker::model::a_push_beside_a_shy_guest_that_parks`.
             #[cfg(not(volt_mutant = "shy_and_quiet"))]
             self.shared.notify_the_others();
@@ -312,6 +306,7 @@ impl Worker<'_> {
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
         self.quiet.set(false);
+        self.note_what_was_found();
         if self.shared.is_current_thread() && !root_was_woken && self.root_woken() {
             // It goes before what was found with it.
             self.before_root.set(1);

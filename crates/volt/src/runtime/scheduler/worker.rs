@@ -85,6 +85,8 @@ pub(crate) struct Worker<'r> {
     pub(super) overtook: Cell<bool>,
     /// All that was found there last is of quick kinds.
     pub(super) found_quick: Cell<bool>,
+    /// It was much, and its last tasks are still to run (`early.rs`).
+    pub(super) found_many: Cell<bool>,
     /// It had done little for some time when it last woke up, and has since.
     pub(super) rested: Cell<bool>,
     pub(super) rhythm: Rhythm,
@@ -96,7 +98,7 @@ pub(crate) struct Worker<'r> {
     pub(super) waited: Cell<Waited>,
     /// And has completed: see [`completed`](Worker::completed).
     pub(super) fan_in: Cell<bool>,
-    polls: Cell<u64>,
+    pub(super) polls: Cell<u64>,
     pub(super) random: Cell<u64>,
     /// Futures that this thread polls itself: `block_on`'s, and those of blocking joins.
     pub(super) roots: Cell<u32>,
@@ -104,6 +106,8 @@ pub(crate) struct Worker<'r> {
     pub(super) root: Cell<bool>,
     /// The kind of the one that it polls (`quick.rs`).
     pub(super) root_kind: Cell<usize>,
+    /// What this member had polled when it polled one last.
+    pub(super) polls_at_root: Cell<u64>,
     /// So many of its polls in a row were quick; counted only while they are timed.
     pub(super) quick_roots: Cell<u32>,
     /// So many tasks of the ring are before it, and itself; or 0.
@@ -153,6 +157,7 @@ impl<'r> Worker<'r> {
             overtakes: Cell::new(false),
             overtook: Cell::new(false),
             found_quick: Cell::new(false),
+            found_many: Cell::new(false),
             rested: Cell::new(false),
             rhythm: Rhythm::new(),
             run: Run::new(),
@@ -165,6 +170,7 @@ impl<'r> Worker<'r> {
             roots: Cell::new(0),
             root: Cell::new(false),
             root_kind: Cell::new(quick::OF_NO_TASK),
+            polls_at_root: Cell::new(polls),
             quick_roots: Cell::new(0),
             before_root: Cell::new(0),
             root_wakes: Cell::new(0),
@@ -329,6 +335,9 @@ impl<'r> Worker<'r> {
             return Some(self.behind_the_ring(task));
         }
         self.lifo_left.set(self.lifo_left.get().max(LIFO_RUN));
+        if self.found_many.get() {
+            self.look_early();
+        }
         if let Some(task) = self.slot.ring.pop() {
             self.waited.set(Waited::Ring);
             self.flush_yielded(Some(task));
@@ -453,6 +462,10 @@ impl<'r> Worker<'r> {
         if self.shared.is_shut_down() {
             return ControlFlow::Continue(Step::Exit);
         }
+        if self.stands_aside() {
+            self.stage.set(Stage::Searched);
+            return ControlFlow::Continue(Step::Continue);
+        }
         if let Some(task) = self.fetch() {
             return ControlFlow::Break(task);
         } else if self.looks_instead_of_parking() {
@@ -468,31 +481,6 @@ impl<'r> Worker<'r> {
             self.stage.set(Stage::Searched);
         }
         ControlFlow::Continue(Step::Continue)
-    }
-
-    /// Takes `target` out of this member's queues, if it is there. The others keep their order.
-    pub(super) fn take_own(&self, target: NonNull<Header>) -> Option<NonNull<Header>> {
-        if let Some(newest) = self.slot.lifo.take() {
-            if newest == target {
-                return Some(newest);
-            }
-            let evicted = self.slot.lifo.push(newest);
-            debug_assert!(evicted.is_none(), "only the owner pushes");
-        }
-        let mut found = None;
-        for _ in 0..self.slot.ring.len() {
-            match self.slot.ring.pop() {
-                None => break,
-                Some(task) if task == target => found = Some(task),
-                Some(task) => self.push(task),
-            }
-        }
-        found
-    }
-
-    /// Polls a task out of order.
-    pub(super) fn run_now(&self, task: NonNull<Header>) {
-        let _either_way = self.poll(task);
     }
 
     // ---- Becoming runnable, on this thread

@@ -53,14 +53,21 @@ fn start(shared: &Arc<Shared>) -> Vec<thread::JoinHandle<()>> {
 }
 
 /// The only worker sleeps. Its way there is not part of the model: nobody else runs meanwhile.
-fn start_asleep() -> Started {
+fn start_asleep(config: Config) -> Started {
     let parks = std::sync::Arc::new(loom::sync::Notify::new());
     let theirs = parks.clone();
     let hook = move || theirs.notify();
-    let config = Config { on_thread_park: Some(std::sync::Arc::new(hook)), ..config() };
+    let config = Config { on_thread_park: Some(std::sync::Arc::new(hook)), ..config };
     let shared = scheduler_with(config, 1);
     let threads = start(&shared);
     parks.wait();
+    (shared, threads)
+}
+
+/// The only worker goes to sleep.
+fn start_one(config: Config) -> Started {
+    let shared = scheduler_with(config, 1);
+    let threads = start(&shared);
     (shared, threads)
 }
 
@@ -505,13 +512,15 @@ fn what_a_shy_guest_spawns_against_parking() {
 
 /// Another thread spawns a task while a guest that runs none goes to sleep, and the worker sleeps, or goes to
 /// sleep as well.
-fn a_push_beside_a_shy_guest(preemptions: usize, start: fn() -> Started) {
+fn a_push_beside_a_guest(preemptions: usize, start: fn(Config) -> Started, keeps_off: KeepsOff) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     // One that begins with a sleep is longer than loom expects.
     model.max_branches = 2_000;
+    let is_shy = matches!(keeps_off, KeepsOff::Shy);
+    let processors = if is_shy { usize::MAX } else { 1 };
     model.check(move || {
-        let (shared, threads) = start();
+        let (shared, threads) = start(Config { processors, ..config() });
         let (sender, receiver) = volt_sync::oneshot::channel();
         let theirs = shared.clone();
         let other = thread::spawn(move || drop(theirs.spawn(async { sender.send(1).unwrap() })));
@@ -519,7 +528,9 @@ fn a_push_beside_a_shy_guest(preemptions: usize, start: fn() -> Started) {
         let output = guest::block_on(
             &shared,
             poll_fn(|cx| {
-                outside::waits();
+                if is_shy {
+                    outside::waits();
+                }
                 receiver.as_mut().poll(cx)
             }),
         );
@@ -529,18 +540,32 @@ fn a_push_beside_a_shy_guest(preemptions: usize, start: fn() -> Started) {
     });
 }
 
+/// Why a guest leaves tasks to others.
+#[derive(Clone, Copy)]
+enum KeepsOff {
+    Shy,
+    /// The worker takes the only processor.
+    Bystander,
+}
+
 #[test]
 fn a_push_beside_a_shy_guest_that_parks() {
-    a_push_beside_a_shy_guest(2, start_asleep);
+    a_push_beside_a_guest(2, start_asleep, KeepsOff::Shy);
 }
 
 #[test]
 fn a_push_beside_a_shy_guest_and_a_worker_that_park() {
-    a_push_beside_a_shy_guest(1, || {
-        let shared = scheduler(1);
-        let threads = start(&shared);
-        (shared, threads)
-    });
+    a_push_beside_a_guest(1, start_one, KeepsOff::Shy);
+}
+
+#[test]
+fn a_push_beside_a_bystander_that_parks() {
+    a_push_beside_a_guest(2, start_asleep, KeepsOff::Bystander);
+}
+
+#[test]
+fn a_push_beside_a_bystander_and_a_worker_that_park() {
+    a_push_beside_a_guest(1, start_one, KeepsOff::Bystander);
 }
 
 /// A task is set aside while the thread in `block_on` searches, which does not look there, and so while nobody is

@@ -1,0 +1,69 @@
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::early::{FEW, MANY};
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::{Step, Worker};
+use crate::time::Clock;
+
+/// What was ready in the driver when `FEW` of the tasks that were found before are left: whether the member has found
+/// it by then.
+fn finds_early(workers: usize, found: usize, poll_ns: f32) -> bool {
+    let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), workers, driver, handle);
+    let parks: Vec<_> = (0..workers).map(|index| shared.park_of(index)).collect();
+    let members: Vec<_> =
+        parks.iter().enumerate().map(|(index, park)| Worker::new(&shared, index, park)).collect();
+    let sockets: Vec<_> = (0..=found).map(|_| UnixStream::pair().unwrap()).collect();
+    let (ours, mut theirs): (Vec<_>, Vec<_>) = sockets.into_iter().unzip();
+    let found_early = context::with_worker(&members[0], || {
+        let mut readers: Vec<_> = ours
+            .into_iter()
+            .map(|ours| {
+                ours.set_nonblocking(true).unwrap();
+                shared.spawn(async move {
+                    let ours = crate::net::UnixStream::from_std(ours).unwrap();
+                    ours.readable().await.unwrap();
+                })
+            })
+            .collect();
+        // Each of them waits for its message.
+        for _ in 0..=found {
+            assert_eq!(members[0].step(), Step::Continue);
+        }
+        let last = readers.pop().unwrap();
+        let mut last_theirs = theirs.pop().unwrap();
+        theirs.iter_mut().for_each(|theirs| theirs.write_all(b"!").unwrap());
+        members[0].pace.set_poll_ns(poll_ns);
+        members[0].look_at_driver(false);
+        assert_eq!(members[0].slot.ring.len(), found);
+        last_theirs.write_all(b"!").unwrap();
+        while members[0].slot.ring.len() > FEW {
+            assert!(readers.iter().any(|reader| !reader.is_finished()));
+            members[0].pace.set_poll_ns(poll_ns);
+            assert_eq!(members[0].step(), Step::Continue);
+        }
+        members[0].pace.set_poll_ns(poll_ns);
+        assert_eq!(members[0].step(), Step::Continue);
+        let found_early = members[0].slot.ring.len() == FEW;
+        assert!(found_early || members[0].slot.ring.len() == FEW - 1);
+        assert!(!last.is_finished(), "it goes behind those that were there");
+        found_early
+    });
+    shared.begin_shutdown();
+    for worker in &members {
+        context::with_worker(worker, || worker.end());
+    }
+    found_early
+}
+
+#[test]
+fn who_has_found_much_looks_again_before_the_last_of_it() {
+    assert!(finds_early(2, MANY, 5_000.0));
+    assert!(!finds_early(2, MANY - 1, 5_000.0), "there was not much");
+    assert!(!finds_early(2, MANY, 1_000.0), "the polls are short");
+    assert!(!finds_early(1, MANY, 5_000.0), "nobody else runs");
+}
