@@ -27,6 +27,7 @@ mod handle;
 pub(crate) mod level;
 pub(crate) mod metrics;
 pub(crate) mod outside;
+mod processors;
 pub(crate) mod scheduler;
 mod slow_poll;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::config::Config;
 use super::context;
 use super::driver::Driver;
+use super::processors;
 use super::scheduler::idle::MAX_MEMBERS;
 use super::scheduler::shared::{GUESTS, Shared};
 use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
@@ -482,7 +483,8 @@ impl Builder {
         }
         volt_sync::internal::refuse_blocking_where(context::in_async);
         let (driver, handle) = Driver::new(workers, clock)?;
-        let config = Config { processors: processors(), ..self.config.clone() };
+        let processors = processors::available().unwrap_or(usize::MAX);
+        let config = Config { processors, ..self.config.clone() };
         let shared = Shared::new(config, workers, driver, handle);
         shared.look_for_crowds();
         // If a thread cannot be started, dropping this ends the others.
@@ -499,15 +501,10 @@ impl Builder {
     }
 }
 
-/// How many threads can run at once.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// The number of workers that nobody chose.
 fn default_workers() -> io::Result<usize> {
     let Ok(text) = std::env::var("VOLT_WORKER_THREADS") else {
-        return Ok(processors());
+        return Ok(processors::available().unwrap_or(1));
     };
     match text.parse() {
         Ok(workers) if workers > 0 => Ok(workers),

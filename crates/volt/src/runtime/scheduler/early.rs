@@ -17,9 +17,10 @@ const FEW: usize = 2;
 const MANY: usize = 6;
 
 impl Worker<'_> {
-    /// The driver was turned.
-    pub(super) fn note_what_was_found(&self) {
-        self.found_many.set(self.slot.ring.len() >= MANY && self.pace.polls_are_not_short());
+    /// The driver was turned; `before` tasks were in the ring.
+    pub(super) fn note_what_was_found(&self, before: usize) {
+        let found = self.slot.ring.len().saturating_sub(before);
+        self.found_many.set(found >= MANY && self.pace.polls_are_not_short());
     }
 
     /// Before a task of the ring, while much was found: is it time to look again?

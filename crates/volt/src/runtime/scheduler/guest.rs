@@ -302,7 +302,7 @@ impl Worker<'_> {
     /// row, and not after the first: there is one such future, and in its life it may do this and that. And one
     /// that a watcher has caught in a slow poll is never known to be quick again.
     #[inline]
-    fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
+    pub(super) fn poll_root<T>(&self, poll: &mut impl FnMut() -> Option<T>) -> Option<T> {
         self.polls_at_root.set(self.polls.get());
         let may_be_long = self.begin_root();
         let is_of_no_kind = self.root_kind.get() == quick::OF_NO_TASK;

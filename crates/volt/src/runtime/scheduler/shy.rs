@@ -12,7 +12,8 @@
 //! on two processors, or two are put on one of them while the other is idle. So it stands aside: it
 //! takes nothing and looks for nothing, and a post wakes it no more than a shy one. Workers never stand
 //! aside: each of them runs, and looks at the queues before it parks, or is parked, and is woken. When one
-//! parks, or does not return from a poll soon, a post wakes the bystander again.
+//! parks, or a watcher has caught it in a slow poll, a post wakes the bystander again, and the bystander looks by itself. (The
+//! watcher, which it may be itself, finds that out after some milliseconds, as for any member that stands still.)
 //!
 //! Not while its polls are short. Then a task that it runs saves a wake-up, which is longer: beside tasks that only
 //! pass messages on, two members instead of three took 1.05 to 1.3 times as long.
@@ -26,6 +27,9 @@ use super::shared::Shared;
 use super::stall::STALL_NS;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::outside;
+
+/// So many members at work are looked at.
+const MOST: usize = 4;
 
 impl Shared {
     /// True if guest `index`, which is parked, should not be woken for work.
@@ -45,7 +49,13 @@ impl Shared {
     fn others_are_enough(&self, summary: Summary, index: usize) -> bool {
         let running = summary.attached().saturating_sub(summary.parked());
         let others = running.saturating_sub(usize::from(!self.idle.is_parked(index)));
-        others >= self.config.processors && self.others_are_quick(index)
+        (self.config.processors..=MOST).contains(&others)
+            && self.others_are_quick(index)
+            && !self.used_slots().iter().enumerate().any(|(other, slot)| {
+                other != index
+                    && slot.watched.is_caught(slot.polls())
+                    && !self.idle.is_parked(other)
+            })
     }
 }
 
@@ -66,6 +76,8 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn stands_aside(&self) -> bool {
         self.is_bystander()
+            // Who was woken for work looks for it once.
+            && !self.searching.get()
             && self.shared.others_are_enough(self.shared.idle.load(), self.index)
             && !self.root_woken()
     }

@@ -302,11 +302,12 @@ impl Worker<'_> {
         self.found_quick.set(true);
         let handle = &self.shared.driver_handle;
         let root_was_woken = self.root_woken();
+        let queued = self.slot.ring.len();
         // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
         self.quiet.set(false);
-        self.note_what_was_found();
+        self.note_what_was_found(queued);
         if self.shared.is_current_thread() && !root_was_woken && self.root_woken() {
             // It goes before what was found with it.
             self.before_root.set(1);

@@ -133,6 +133,12 @@ impl Watched {
         since != 0 && done.saturating_mul(QUICK_NS) < took
     }
 
+    /// True if the poll of this number is known to be slow.
+    pub(super) fn is_caught(&self, polls: u64) -> bool {
+        // ORD relaxed: a hint.
+        self.reported.load(Relaxed) == polls
+    }
+
     /// True once for each slow poll. The member itself asks as well.
     pub(super) fn is_news(&self, polls: u64) -> bool {
         // ORD relaxed: a look, and a hint.
@@ -383,9 +389,10 @@ impl Worker<'_> {
         let before = std::mem::replace(&mut watch.polled, self.polled());
         let polls = watch.polled.all.wrapping_sub(before.all);
         let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
-        // Who stands still is known by two looks, and a shy guest may have to help.
+        // Who stands still is known by two looks, and a shy guest may have to help, as may a bystander.
         let first = std::mem::take(&mut watch.first);
-        let may_help = || self.shy.get() && !self.unfit.get() && shared.has_work(true);
+        let helps = || self.shy.get() && !self.unfit.get() || self.is_bystander();
+        let may_help = || helps() && shared.has_work(true);
         let stays = at_work && (first || may_help()) || calm && first && watch.bursts;
         if polls == 0 && !busy && !stays {
             watch.interval = FIRST_LOOK;

@@ -457,12 +457,19 @@ impl<'r> Worker<'r> {
         }
     }
 
+    fn note_end_of_run(&self) {
+        if self.pace.times_this_run() {
+            self.pace.ran_out(self.now_ns());
+        }
+    }
+
     /// Looks for a task elsewhere. If there is none: what this step was.
     pub(super) fn look_elsewhere(&self) -> ControlFlow<NonNull<Header>, Step> {
         if self.shared.is_shut_down() {
             return ControlFlow::Continue(Step::Exit);
         }
         if self.stands_aside() {
+            self.note_end_of_run();
             self.stage.set(Stage::Searched);
             return ControlFlow::Continue(Step::Continue);
         }
@@ -471,9 +478,7 @@ impl<'r> Worker<'r> {
         } else if self.looks_instead_of_parking() {
             return ControlFlow::Continue(Step::Continue);
         }
-        if self.pace.times_this_run() {
-            self.pace.ran_out(self.now_ns());
-        }
+        self.note_end_of_run();
         if let Some(task) = self.search() {
             return ControlFlow::Break(task);
         }

@@ -16,6 +16,9 @@ use std::sync::{Arc, PoisonError, Weak};
 #[cfg(target_os = "linux")]
 use volt_sync::internal::primitive::StaticMutex;
 
+#[cfg(target_os = "linux")]
+use crate::runtime::processors;
+
 /// Where to ask.
 #[derive(Debug)]
 pub(super) struct System {
@@ -35,41 +38,12 @@ fn uptime() -> Option<Arc<File>> {
     })
 }
 
-/// How many processors this thread, and what it starts, may use. What its control group leaves it is asked once,
-/// since that reads several files: to start and end a runtime took 183 us with it each time, and takes 127.
-#[cfg(target_os = "linux")]
-pub(super) fn processors() -> usize {
-    /// For a thread that may use so many.
-    static ASKED: StaticMutex<Option<(usize, usize)>> = StaticMutex::new(None);
-    let allowed = allowed_processors();
-    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    match *asked {
-        Some((same, processors)) if same == allowed => processors,
-        _ => {
-            let processors = std::thread::available_parallelism().map_or(1, usize::from);
-            *asked = Some((allowed, processors));
-            processors
-        }
-    }
-}
-
-/// The processors on which this thread may run; 0 if there are more than the set has places for.
-#[cfg(target_os = "linux")]
-fn allowed_processors() -> usize {
-    // SAFETY: zeros are an empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is ours, of that size, and lives through the call; 0 is the calling thread.
-    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    // SAFETY: it was initialised.
-    if result == 0 { unsafe { libc::CPU_COUNT(&set) as usize } } else { 0 }
-}
-
 #[cfg(target_os = "linux")]
 impl System {
     /// None if this is no system for as many `workers`: if there is one processor, or one for each
     /// worker and more; or if it does not say what is asked.
     pub(super) fn open(workers: usize) -> Option<Self> {
-        let processors = processors();
+        let processors = processors::available()?;
         if processors < 2 || workers < processors {
             return None;
         }

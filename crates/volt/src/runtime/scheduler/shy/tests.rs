@@ -3,11 +3,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use volt_sync::internal::primitive::Arc;
 
 use crate::runtime::config::Config;
+use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::pace::BUDGET;
 use crate::runtime::scheduler::park::Park;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::Worker;
+use crate::runtime::scheduler::stall::Look;
+use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::time::Clock;
 
 const UNKNOWN: usize = 48;
@@ -26,6 +28,12 @@ fn with_bystander(f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
     (0..BUDGET).for_each(|_| guest.count_poll());
     assert!(guest.is_bystander());
     f(&shared, &guest);
+    shared.begin_shutdown();
+    for index in 0..shared.workers {
+        let park = shared.park_of(index);
+        let worker = Worker::new(&shared, index, &park);
+        context::with_worker(&worker, || worker.end());
+    }
 }
 
 #[test]
@@ -50,9 +58,20 @@ fn a_guest_stands_aside_while_the_processors_are_taken_by_others_that_are_soon_b
         assert!(!guest.stands_aside(), "its own future was woken");
         guest.root.set(false);
         assert!(guest.stands_aside());
-        guest.polls_at_root.set(guest.polls.get());
+        assert!(guest.poll_root(&mut || None::<()>).is_none());
         assert!(!guest.stands_aside(), "and polled");
-        guest.polls_at_root.set(0);
+        (0..BUDGET).for_each(|_| guest.count_poll());
+        assert!(guest.stands_aside());
+
+        guest.searching.set(true);
+        assert!(!guest.stands_aside(), "it was woken for work");
+        guest.searching.set(false);
+
+        let polls = shared.slots[1].polls();
+        assert!(shared.slots[1].watched.is_news(polls));
+        assert!(!guest.stands_aside(), "that poll is known to be long");
+        shared.slots[1].polls.store(polls + 1, Relaxed);
+        assert!(guest.stands_aside());
 
         let _roles = shared.idle.park(1, false, false);
         assert!(!guest.stands_aside(), "a processor is free");
@@ -61,25 +80,45 @@ fn a_guest_stands_aside_while_the_processors_are_taken_by_others_that_are_soon_b
 
 #[test]
 fn a_bystander_is_woken_only_if_others_park_or_may_not_be_back_soon() {
-    for reason in ["none", "parks", "unknown", "unwatched"] {
+    for reason in ["none", "parks", "unknown", "caught", "unwatched"] {
         with_bystander(|shared, guest| {
-            guest.slot.bystander.store(guest.is_bystander(), Relaxed);
-            let roles = shared.idle.park(guest.index, false, true);
-            assert!(roles.watcher);
+            drop(shared.spawn(async {}));
+            // It goes to sleep beside a task.
+            for stage in [Stage::Searched, Stage::Published, Stage::Asleep] {
+                assert_eq!(guest.step(), Step::Continue);
+                assert_eq!(guest.stage.get(), stage);
+            }
+            assert!(guest.roles.get().watcher && !shared.injector.is_empty_for(false));
+            assert_eq!(shared.idle.load().searching(), 0);
             match reason {
                 "parks" => assert!(!shared.idle.park(1, false, false).driver),
                 "unknown" => shared.slots[0].kind.store(UNKNOWN, Relaxed),
+                "caught" => assert!(shared.slots[0].watched.is_news(shared.slots[0].polls())),
                 "unwatched" => shared.idle.release_watch(guest.index),
                 _ => {}
             }
             shared.notify();
             assert_eq!(shared.idle.load().searching(), usize::from(reason != "none"), "{reason}");
-            if reason == "parks" {
-                assert!(!shared.idle.is_parked(1), "the worker is woken first");
-                assert!(!shared.idle.end_search() || shared.idle.is_parked(guest.index));
-            } else {
-                assert_eq!(shared.idle.is_parked(guest.index), reason == "none", "{reason}");
+            let sleeps = ["none", "parks"].contains(&reason);
+            assert_eq!(shared.idle.is_parked(guest.index), sleeps, "{reason}");
+            assert!(!shared.idle.is_parked(1), "the worker is woken, not the guest");
+        });
+    }
+}
+
+/// Beside work, and members that have stood still since its last look: they may do so for long.
+#[test]
+fn a_bystander_that_watches_does_not_stop_beside_work() {
+    for work in [true, false] {
+        with_bystander(|shared, guest| {
+            if work {
+                drop(shared.spawn(async {}));
             }
+            shared.quick.learn(UNKNOWN);
+            shared.slots[0].kind.store(UNKNOWN, Relaxed);
+            let mut watch = guest.begin_watch();
+            assert!(matches!(guest.look_after_others(&mut watch), Look::Again));
+            assert_eq!(matches!(guest.look_after_others(&mut watch), Look::Again), work);
         });
     }
 }
