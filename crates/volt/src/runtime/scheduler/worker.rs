@@ -457,6 +457,7 @@ impl<'r> Worker<'r> {
         }
     }
 
+    /// It has run out of its own tasks.
     fn note_end_of_run(&self) {
         if self.pace.times_this_run() {
             self.pace.ran_out(self.now_ns());
