@@ -17,10 +17,15 @@ const FEW: usize = 2;
 const MANY: usize = 6;
 
 impl Worker<'_> {
-    /// The driver was turned; `before` tasks were in the ring.
-    pub(super) fn note_what_was_found(&self, before: usize) {
-        let found = self.slot.ring.len().saturating_sub(before);
-        self.found_many.set(found >= MANY && self.pace.polls_are_not_short());
+    /// The driver is turned: how many tasks are in the ring, if that is to be known.
+    pub(super) fn before_finding(&self) -> Option<usize> {
+        self.pace.polls_are_not_short().then(|| self.slot.ring.len())
+    }
+
+    /// It was turned, and so many were there `before`.
+    pub(super) fn note_what_was_found(&self, before: Option<usize>) {
+        let found = |before| self.slot.ring.len().saturating_sub(before);
+        self.found_many.set(before.is_some_and(|before| found(before) >= MANY));
     }
 
     /// Before a task of the ring, while much was found: is it time to look again?

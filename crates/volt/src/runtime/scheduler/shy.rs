@@ -41,7 +41,9 @@ impl Shared {
         // ORD relaxed: a member writes both before it parks, which [ID3] orders.
         guest.shy.load(Relaxed)
             // ORD relaxed: as above.
-            || guest.bystander.load(Relaxed) && self.others_are_enough(self.idle.load(), index)
+            || self.config.processors <= MOST
+                && guest.bystander.load(Relaxed)
+                && self.others_are_enough(self.idle.load(), index)
     }
 
     /// True if as many members run as there are processors, beside `index`, and all of them will soon look for the next

@@ -302,7 +302,7 @@ impl Worker<'_> {
         self.found_quick.set(true);
         let handle = &self.shared.driver_handle;
         let root_was_woken = self.root_woken();
-        let queued = self.slot.ring.len();
+        let queued = self.before_finding();
         // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
