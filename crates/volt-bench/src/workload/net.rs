@@ -26,7 +26,7 @@ pub(crate) fn rows() -> Vec<Row> {
             .volt("volt", tcp_echo::<on_volt::Multi, 64>)
             .peer("tokio", tcp_echo::<on_tokio::Multi, 64>)
             .peer("async-io", tcp_echo::<smol::Multi, 64>)
-            .floor("2 epolls", floor::echo_on_two_threads),
+            .floor("2 epolls", floor::echo_on_two_threads::<64>),
         Row::new("net/tcp_echo_2", "TCP echo, 2 connections, 1 KB (per echo)")
             .volt("volt", tcp_echo::<on_volt::Multi, 2>)
             .peer("tokio", tcp_echo::<on_tokio::Multi, 2>)

@@ -9,9 +9,6 @@ use std::os::unix::net::UnixStream;
 use crate::bench::Bench;
 use crate::epoll::Epoll;
 
-/// As of the row with a floor.
-const CONNECTIONS: u8 = 64;
-
 /// One end of something connected.
 pub(super) trait End: Read + Write + AsRawFd + Send + Sized + 'static {
     fn pair() -> (Self, Self);
@@ -114,7 +111,7 @@ pub(super) fn epoll_ping_pong<E: End>(b: &mut Bench) {
 
 /// Two threads, each with a loop of its own, that have both ends of half of the connections: no message goes from one
 /// to the other.
-pub(super) fn echo_on_two_threads(b: &mut Bench) {
+pub(super) fn echo_on_two_threads<const CONNECTIONS: u8>(b: &mut Bench) {
     let mut halves = [(); 2].map(|()| Echoes::new(CONNECTIONS / 2));
     b.iter_ops(u64::from(CONNECTIONS), |n| {
         std::thread::scope(|scope| {

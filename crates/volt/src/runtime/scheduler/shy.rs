@@ -21,7 +21,6 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::idle::Summary;
 use super::pace::BUDGET;
 use super::shared::Shared;
 use super::stall::STALL_NS;
@@ -43,12 +42,13 @@ impl Shared {
             // ORD relaxed: as above.
             || self.config.processors <= MOST
                 && guest.bystander.load(Relaxed)
-                && self.others_are_enough(self.idle.load(), index)
+                && self.others_are_enough(index)
     }
 
     /// True if as many members run as there are processors, beside `index`, and all of them will soon look for the next
     /// task.
-    fn others_are_enough(&self, summary: Summary, index: usize) -> bool {
+    fn others_are_enough(&self, index: usize) -> bool {
+        let summary = self.idle.load();
         let running = summary.attached().saturating_sub(summary.parked());
         let others = running.saturating_sub(usize::from(!self.idle.is_parked(index)));
         (self.config.processors..=MOST).contains(&others)
@@ -80,7 +80,7 @@ impl Worker<'_> {
         self.is_bystander()
             // Who was woken for work looks for it once.
             && !self.searching.get()
-            && self.shared.others_are_enough(self.shared.idle.load(), self.index)
+            && self.shared.others_are_enough(self.index)
             && !self.root_woken()
     }
 
