@@ -78,6 +78,11 @@ impl Linger {
         result
     }
 
+    /// The last sleep was not one that a wake-up in time would have spared.
+    pub fn forget(&self) {
+        self.short.set(0);
+    }
+
     fn lingers(&self) -> bool {
         self.short.get() >= self.needed.get()
     }
@@ -118,6 +123,13 @@ mod tests {
         assert!(linger.lingers());
         linger.slept(SHORT);
         linger.slept(SHORT / 2);
+        assert!(!linger.lingers());
+    }
+
+    #[test]
+    fn what_is_forgotten_was_no_short_sleep() {
+        let linger = after_short_sleeps(FIRST);
+        linger.forget();
         assert!(!linger.lingers());
     }
 

@@ -37,6 +37,19 @@ pub(crate) use self::source::{Direction, Event};
 /// The token of [`Handle::unpark`]; no slot gets that far.
 const UNPARK: mio::Token = mio::Token(usize::MAX);
 
+/// Why the reactor's thread looks for events without waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It is time to, or there is nothing else to do.
+    #[default]
+    Due,
+    /// It is time to, and the polls since the last look were long: a read that is put off waits for two such looks at
+    /// most.
+    Hurry,
+    /// One more, while there are still tasks to run.
+    Early,
+}
+
 /// Waits for events; exactly one thread at a time has it.
 pub(crate) struct Reactor {
     poller: Poller,
@@ -116,11 +129,9 @@ impl Reactor {
         result
     }
 
-    /// As [`turn`](Self::turn) without waiting; `hurried` if the polls since the last look were long.
-    pub(crate) fn look(&mut self, handle: &Handle, hurried: bool) -> io::Result<usize> {
-        if hurried {
-            self.view.hurry();
-        }
+    /// As [`turn`](Self::turn) without waiting.
+    pub(crate) fn look(&mut self, handle: &Handle, why: Why) -> io::Result<usize> {
+        self.view.looks(why);
         self.turn(handle, Some(Duration::ZERO))
     }
 
@@ -172,7 +183,7 @@ impl Handle {
     }
 
     /// True if this thread is a member of the runtime that turns the reactor, and goes on with that while
-    /// the owner of `waker` waits. (In another executor it may sleep, or not wait at all.)
+    /// the owner of `waker` waits, soon. (In another executor it may sleep, or not wait at all.)
     fn is_turned_for(&self, waker: &Waker) -> bool {
         #[cfg(all(test, not(volt_loom)))]
         if tests::TURNS.get() {
@@ -181,6 +192,7 @@ impl Handle {
         let turned = context::current_worker(|worker| {
             worker.is_some_and(|worker| {
                 std::ptr::eq(&*worker.shared.driver_handle.reactor.0, &*self.0)
+                    && !worker.polls_are_long()
             })
         });
         turned && task::is_polled_by_us(waker)

@@ -33,6 +33,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard};
 
+use super::Why;
 use super::guess::{self, Failures, Guess};
 use super::source::{Event, Source};
 use super::unpark::{NOTES, Unpark};
@@ -286,8 +287,8 @@ pub(crate) struct View {
     chunks: Vec<Option<Arc<Chunk>>>,
     /// The reads that had been put off when the last looks ended. While there is one, its group is noted.
     old: Vec<Old>,
-    /// The polls before the next look were long.
-    hurried: bool,
+    /// For the next look.
+    why: Why,
     guess: Guess,
     /// The events since the last look or wait began that were of reading, and those for somebody who waited for
     /// something else.
@@ -364,14 +365,14 @@ impl View {
         current
     }
 
-    /// The polls before the next look were long: a read that is put off waits for two such looks at most.
-    pub(crate) fn hurry(&mut self) {
-        self.hurried = true;
+    /// A look is next.
+    pub(crate) fn looks(&mut self, why: Why) {
+        self.why = why;
     }
 
     /// After a look that has delivered `events`, before which one was [`expected`](Self::expected): makes the
     /// reads that have been put off for long enough ([`Patience`]) worth a try; all of them if there was no
-    /// event, since then the thread may be about to sleep. Returns how many.
+    /// event, since then the thread may be about to sleep; none in an early look. Returns how many.
     #[inline]
     pub(crate) fn remind(
         &mut self,
@@ -379,9 +380,12 @@ impl View {
         events: usize,
         expected: Option<usize>,
     ) -> usize {
-        let hurried = std::mem::take(&mut self.hurried);
+        let why = std::mem::take(&mut self.why);
         self.guess.looked(self.useful, self.last_read, expected);
-        let all = events == 0;
+        if why == Why::Early {
+            return 0;
+        }
+        let (hurried, all) = (why == Why::Hurry, events == 0);
         ones(unpark.notes()).map(|group| self.remind_group(unpark, group, hurried, all)).sum()
     }
 
@@ -550,9 +554,7 @@ mod tests {
         for looks in 1.. {
             // The other one has its event in time, and is put off anew.
             put_off(&mut view, &other, Patience::Stream);
-            if hurried {
-                view.hurry();
-            }
+            view.looks(if hurried { Why::Hurry } else { Why::Due });
             match view.remind(&unpark, 1, None) {
                 0 => assert!(key.source().look(Ready::READ).is_none()),
                 _ => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::thread;
 
 use super::registration::Start;
-use super::{Direction, Handle, Reactor, Registration};
+use super::{Direction, Handle, Reactor, Registration, Why};
 use crate::io::{Interest, Ready};
 
 std::thread_local! {
@@ -185,7 +185,7 @@ fn exchanges(pair: &Pair, reactor: &mut Reactor, handle: &Handle, count: usize) 
 fn guess_or_look(reactor: &mut Reactor, handle: &Handle, looks: &mut u32) {
     if !reactor.guess(handle, || 0) {
         *looks += 1;
-        reactor.look(handle, false).unwrap();
+        reactor.look(handle, Why::Due).unwrap();
     }
 }
 

@@ -483,7 +483,9 @@ impl Builder {
         }
         volt_sync::internal::refuse_blocking_where(context::in_async);
         let (driver, handle) = Driver::new(workers, clock)?;
-        let processors = processors::available().unwrap_or(usize::MAX);
+        // Where there are no workers, nobody asks.
+        let processors = (workers > 0).then(processors::available).flatten();
+        let processors = processors.unwrap_or(usize::MAX);
         let config = Config { processors, ..self.config.clone() };
         let shared = Shared::new(config, workers, driver, handle);
         shared.look_for_crowds();

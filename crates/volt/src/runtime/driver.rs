@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use self::alarm::Alarm;
-use crate::reactor;
+use crate::reactor::{self, Why};
 use crate::time::{Clock, Timers};
 
 #[cfg(not(volt_loom))]
@@ -110,11 +110,11 @@ impl Driver {
         is_back();
     }
 
-    /// Looks for events and timers without waiting; `hurried` if the polls since the last look were long.
+    /// Looks for events and timers without waiting.
     #[cfg_attr(volt_loom, allow(unused_variables, reason = "there is no reactor"))]
-    pub(crate) fn look(&mut self, handle: &Handle, hurried: bool) {
+    pub(crate) fn look(&mut self, handle: &Handle, why: Why) {
         #[cfg(not(volt_loom))]
-        self.reactor.look(&handle.reactor, hurried).expect("the reactor's descriptor is valid");
+        self.reactor.look(&handle.reactor, why).expect("the reactor's descriptor is valid");
         handle.timers.fire_due();
     }
 

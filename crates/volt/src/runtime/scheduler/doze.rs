@@ -30,6 +30,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 use super::idle::total_order;
+use super::pace::LOOK_NS;
 use super::quick;
 use super::stall::{CALM_LOOK, STALL_NS};
 use super::worker::Worker;
@@ -241,17 +242,19 @@ impl Worker<'_> {
             1 if kind != quick::OF_NOBODY => {
                 let _ = self.shared.saw_slow_poll(self.slot, polls, kind);
             }
-            _ => self.run.timed.set(TIMED),
+            _ => self.run.times_the_next(),
         }
     }
 
-    /// A poll of `kind` took so long. If this member has done `steps` by now, it has done nothing else meanwhile, and the
-    /// kind is not quick.
+    /// A poll of `kind` took so long, which is not quick. If this member has done `steps` by now, it has done nothing else
+    /// meanwhile, and the kind is not quick.
     pub(super) fn judge_poll(&self, took: u64, steps: u64, kind: usize) {
-        if took < STALL_NS || self.handed_over.get() || self.slot.steps() != steps {
+        if took < LOOK_NS || self.handed_over.get() || self.slot.steps() != steps {
             return;
         }
-        if self.shared.quick.knows(kind) || self.shared.untimed.knows(kind) {
+        if took < STALL_NS {
+            self.shared.is_not_quick(kind);
+        } else if self.shared.quick.knows(kind) || self.shared.untimed.knows(kind) {
             let _ = self.shared.saw_slow_poll(self.slot, self.slot.polls(), kind);
         }
     }
@@ -293,6 +296,11 @@ impl Run {
     /// A poll goes on that was interrupted by others.
     pub(super) fn poll_goes_on(&self) {
         self.polls.set(self.polls.get().wrapping_sub(1));
+    }
+
+    /// One of several polls was long, and nobody knows which.
+    pub(super) fn times_the_next(&self) {
+        self.timed.set(TIMED);
     }
 
     /// True if the next poll is one of those that are timed; counts it.

@@ -5,11 +5,15 @@
 //! 10 to 20 us for some dozen sockets. So a member that has found [`MANY`] tasks looks again when [`FEW`] of them are left
 //! in its ring: the others have theirs to run meanwhile, and mostly come to look by themselves, instead of stealing.
 //!
+//! Such a look is one more: the next one comes when it would have come, and a read that was put off is not made sooner. And
+//! nobody is woken for the tasks that were left.
+//!
 //! Not while the polls are short, as the last few are over before the look is; and not for a member that runs alone:
 //! nobody waits for it.
 #![forbid(unsafe_code)]
 
 use super::worker::Worker;
+use crate::reactor::Why;
 
 /// So many tasks are left when the driver is looked at again.
 const FEW: usize = 2;
@@ -25,7 +29,9 @@ impl Worker<'_> {
     /// It was turned, and so many were there `before`.
     pub(super) fn note_what_was_found(&self, before: Option<usize>) {
         let found = |before| self.slot.ring.len().saturating_sub(before);
-        self.found_many.set(before.is_some_and(|before| found(before) >= MANY));
+        // Or of what was found before, some are still to run.
+        let still = self.found_many.get() && self.slot.ring.len() > FEW;
+        self.found_many.set(still || before.is_some_and(|before| found(before) >= MANY));
     }
 
     /// Before a task of the ring, while much was found: is it time to look again?
@@ -35,7 +41,7 @@ impl Worker<'_> {
         }
         self.found_many.set(false);
         if self.shared.idle.load().others_run() {
-            self.look_at_driver(false);
+            self.look_at_driver(Why::Early);
         }
     }
 }

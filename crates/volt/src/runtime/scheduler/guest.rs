@@ -363,7 +363,9 @@ impl Worker<'_> {
         self.share_ring();
         self.end_search();
         let left_alone = self.shared.detach_guest(self.index);
-        if any || left_alone {
+        // Beside other guests, this one may have been among those that were enough (`shy.rs`).
+        let others = || self.shared.idle.load().attached() > self.shared.workers;
+        if any || left_alone || others() && self.shared.has_work(true) {
             self.shared.notify();
         }
         if self.shared.is_shut_down() {

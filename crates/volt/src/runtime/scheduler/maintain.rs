@@ -5,6 +5,8 @@
 //! a long one of a task from the ring, what the look at the driver finds goes into the batch, which
 //! is before the ring.
 //!
+//! Only tasks of quick kinds do so, and only while the batch holds nothing of the injector, which is older.
+//!
 //! The ring is not starved: such a look follows a long poll from the ring only, and a long poll from
 //! the batch sends the rest of it behind the ring. So there is at most one long poll of a task that
 //! overtook, for each of the ring.
@@ -18,6 +20,7 @@ use super::idle::Summary;
 use super::pace::Waited;
 use super::quick::QUICK_NS;
 use super::worker::Worker;
+use crate::reactor::Why;
 use crate::task::Header;
 
 /// So many tasks are few.
@@ -43,6 +46,9 @@ impl Worker<'_> {
             self.be_shy_again();
         }
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
+        if tick.overran {
+            self.run.times_the_next();
+        }
         let waited = self.waited.get();
         if let Some(run) = tick.lifo_run(waited) {
             self.lifo_left.set(run);
@@ -52,7 +58,7 @@ impl Worker<'_> {
         }
         if tick.look {
             self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);
-            self.look_at_driver(tick.long_ns.is_some());
+            self.look_at_driver(if tick.long_ns.is_some() { Why::Hurry } else { Why::Due });
             self.overtakes.set(false);
         }
     }
@@ -93,8 +99,11 @@ impl Worker<'_> {
     pub(super) fn keep_found(&self, task: NonNull<Header>) {
         // SAFETY: the task is in no queue: this member has its `Notified`.
         let kind = unsafe { task.as_ref() }.type_key();
-        self.found_quick.set(self.found_quick.get() && self.shared.quick.knows(kind));
-        if !self.overtakes.get() || self.slot.batch.room() == 0 {
+        let is_quick = self.shared.quick.knows(kind);
+        self.found_quick.set(self.found_quick.get() && is_quick);
+        // What came from the injector is older.
+        let may = is_quick && (self.overtook.get() || self.slot.batch.is_empty());
+        if !self.overtakes.get() || !may || self.slot.batch.room() == 0 {
             return self.push(task);
         }
         self.overtook.set(true);

@@ -9,7 +9,8 @@
 //! [`BUDGET`]; it begins with [`FIRST`] after a sleep. A poll that was timed anyway (`quick.rs`) and
 //! took long ends it. The driver is looked at after [`BUDGET`] polls or [`LOOK_NS`], whichever comes
 //! first. A member that has nothing to run may look sooner, and go on with what it finds: then
-//! [`FIRST`] polls are left of the tick at most, and as many are in the next one. The clock is not read for
+//! [`FIRST`] polls are left of the tick at most, and as many are in the next one (an early look, `early.rs`, leaves the tick
+//! as it is). The clock is not read for
 //! such a look; when it was is told by the polls before and after it, as if all were as long, and its own time
 //! counts as theirs.
 //!
@@ -100,6 +101,8 @@ pub(super) struct Tick {
     pub(super) look: bool,
     /// How long it took, if its polls were long.
     pub(super) long_ns: Option<u64>,
+    /// It took much longer than it should have: some of its polls were longer than those before.
+    pub(super) overran: bool,
 }
 
 /// Where a task has waited for its poll.
@@ -274,7 +277,8 @@ impl Pace {
             self.looked_ns.set(now);
         }
         self.begin(queued);
-        Tick { look, long_ns: (took / u64::from(polls) >= LOOK_NS).then_some(took) }
+        let long_ns = (took / u64::from(polls) >= LOOK_NS).then_some(took);
+        Tick { look, long_ns, overran: took >= 2 * LOOK_NS || long_ns.is_some() }
     }
 
     fn average(&self, per_poll: f32) {

@@ -159,6 +159,13 @@ impl Park {
         self.state.word().load(Relaxed) & REASONS != 0
     }
 
+    /// True if another thread has given a reason, and no event or timer.
+    pub(crate) fn was_woken_by_others(&self) -> bool {
+        // ORD relaxed: a look; `take` acquires.
+        let reasons = self.state.word().load(Relaxed) & REASONS;
+        reasons != 0 && reasons & EVENT == 0
+    }
+
     /// Sleeps on the futex until there is a reason, at most for `timeout`. Returns the reasons:
     /// none after the timeout, or by chance.
     pub(crate) fn sleep(&self, timeout: Option<Duration>) -> u32 {

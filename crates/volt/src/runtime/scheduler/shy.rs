@@ -7,13 +7,16 @@
 //! in the driver, or watches. Posts of work do not wake it, as it would only wake somebody else; and if no worker
 //! goes on, it runs what is quick, until it parks, or one of them goes on.
 //!
-//! And a guest whose future nobody has woken for some time is a *bystander*. While as many other members run as
-//! there are processors, and all of them will soon look for their next task, it has none to give: three threads take turns
-//! on two processors, or two are put on one of them while the other is idle. So it stands aside: it
+//! And a guest that has run tasks for [`LOOK_NS`], while nobody woke its future, is a *bystander*. While all workers run,
+//! and as many members as there are processors, and all of them will soon look for their next task, it has none to give:
+//! three threads take turns on two processors, or two are put on one of them while the other is idle. So it stands aside: it
 //! takes nothing and looks for nothing, and a post wakes it no more than a shy one. Workers never stand
 //! aside: each of them runs, and looks at the queues before it parks, or is parked, and is woken. When one
-//! parks, or a watcher has caught it in a slow poll, a post wakes the bystander again, and the bystander looks by itself. (The
-//! watcher, which it may be itself, finds that out after some milliseconds, as for any member that stands still.)
+//! parks, or a watcher has caught it in a slow poll, the bystander takes part again: what is posted then wakes a worker, or
+//! it, and it looks by itself once it is awake. (The watcher, which it may be itself, finds a slow poll after some
+//! milliseconds, as that of any member that stands still. One that sleeps for long is woken first.) Its tasks may be slow
+//! ones, as long as none is caught; if they wait for the system in their polls, a processor may be idle beside it, as
+//! beside a thread in `block_on` that runs no tasks.
 //!
 //! Not while its polls are short. Then a task that it runs saves a wake-up, which is longer: beside tasks that only
 //! pass messages on, two members instead of three took 1.05 to 1.3 times as long.
@@ -21,7 +24,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::pace::BUDGET;
+use super::pace::LOOK_NS;
 use super::shared::Shared;
 use super::stall::STALL_NS;
 use super::worker::{Stage, Step, Worker};
@@ -37,22 +40,32 @@ impl Shared {
             return false;
         }
         let guest = &self.slots[index];
-        // ORD relaxed: a member writes both before it parks, which [ID3] orders.
-        guest.shy.load(Relaxed)
-            // ORD relaxed: as above.
-            || self.config.processors <= MOST
-                && guest.bystander.load(Relaxed)
-                && self.others_are_enough(index)
+        // ORD relaxed: a member writes these before it parks, which [ID3] orders.
+        if guest.shy.load(Relaxed) {
+            return true;
+        }
+        // ORD relaxed: as above.
+        let (bystander, vain) = (guest.bystander.load(Relaxed), guest.vain.load(Relaxed));
+        // A watcher that sleeps for long would look too late.
+        (bystander || vain)
+            && !self.sleep.is_drowsy()
+            && (bystander && self.others_are_enough(index) || vain && self.workers_go_on(index))
     }
 
-    /// True if as many members run as there are processors, beside `index`, and all of them will soon look for the next
-    /// task.
+    /// True if all workers run, and as many members as there are processors, beside `index`; and all of them will soon
+    /// look for the next task.
     fn others_are_enough(&self, index: usize) -> bool {
         let summary = self.idle.load();
         let running = summary.attached().saturating_sub(summary.parked());
         let others = running.saturating_sub(usize::from(!self.idle.is_parked(index)));
         (self.config.processors..=MOST).contains(&others)
             && self.others_are_quick(index)
+            && self.workers_go_on(index)
+    }
+
+    /// True if all workers run, and neither one of them nor a guest beside `index` was caught in a slow poll.
+    fn workers_go_on(&self, index: usize) -> bool {
+        (0..self.workers).all(|worker| !self.idle.is_parked(worker))
             && !self.used_slots().iter().enumerate().any(|(other, slot)| {
                 other != index
                     && slot.watched.is_caught(slot.polls())
@@ -71,16 +84,27 @@ impl Worker<'_> {
         }
         self.choosy.get()
             && self.pace.polls_are_not_short()
-            && self.polls.get().wrapping_sub(self.polls_at_root.get()) >= BUDGET.into()
+            && self.polls_since_root() as f32 * self.pace.poll_ns() >= LOOK_NS as f32
+    }
+
+    /// What it has polled since it polled its own future.
+    fn polls_since_root(&self) -> u64 {
+        self.polls.get().wrapping_sub(self.polls_at_root.get())
+    }
+
+    /// Is this a guest that has stolen in vain, just now?
+    #[inline]
+    pub(super) fn steals_in_vain(&self) -> bool {
+        self.vain.is_it(|| self.now_ns()) && self.choosy.get()
     }
 
     /// Does it leave what there is to the others?
     #[inline]
     pub(super) fn stands_aside(&self) -> bool {
-        self.is_bystander()
-            // Who was woken for work looks for it once.
-            && !self.searching.get()
-            && self.shared.others_are_enough(self.index)
+        // Who was woken for work looks for it once.
+        !self.searching.get()
+            && (self.is_bystander() && self.shared.others_are_enough(self.index)
+                || self.steals_in_vain() && self.shared.workers_go_on(self.index))
             && !self.root_woken()
     }
 

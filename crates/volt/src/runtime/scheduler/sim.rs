@@ -25,6 +25,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::shared::Shared;
 use super::worker::{Stage, Step, Worker};
+use crate::reactor::Why;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
@@ -419,7 +420,7 @@ impl Worker<'_> {
 
     /// As the driver's return from a wait.
     fn wake_in_driver(&self) {
-        self.turn_driver(|driver, handle| driver.look(handle, false));
+        self.turn_driver(|driver, handle| driver.look(handle, Why::Due));
         let mut roles = self.roles.get();
         roles.watcher = false;
         self.woke(self.park.take(), roles);

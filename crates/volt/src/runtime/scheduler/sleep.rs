@@ -12,6 +12,7 @@ use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
 use super::stall::Look;
 use super::worker::{Stage, Step, Worker};
+use crate::reactor::Why;
 use crate::runtime::call_hook;
 use crate::runtime::driver::{self, Driver};
 use crate::task::{Header, memory};
@@ -29,6 +30,8 @@ const LEAVE_TO: usize = 4;
 const LOOKS: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 const PAUSE: u32 = if cfg!(volt_loom) { 1 } else { 40 };
 
+/// Polls of more are long: a look comes late, and a system call is a small part of them.
+const LONG_NS: f32 = 20_000.0;
 /// What a look would find is not guessed if polls took longer lately: who is not the guess waits for some.
 const GUESS_NS: f32 = 10_000.0;
 
@@ -69,6 +72,8 @@ impl Worker<'_> {
         self.slot.shy.store(self.shy.get(), Relaxed);
         // ORD relaxed: as above.
         self.slot.bystander.store(self.is_bystander(), Relaxed);
+        // ORD relaxed: as above.
+        self.slot.vain.store(self.steals_in_vain(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
         self.slot.metrics.parks.add(1);
@@ -102,12 +107,18 @@ impl Worker<'_> {
         if !self.ran.get() || !self.leaves_driver() {
             return false;
         }
-        self.look_at_driver(false);
+        self.look_at_driver(Why::Due);
         if self.slot.ring.is_empty() {
             return self.root_woken();
         }
         self.pace.looked();
         true
+    }
+
+    /// True if a read that is put off would wait for a look, which it makes unnecessary in vain: behind others that wait
+    /// for theirs, it would go before these, or after.
+    pub(crate) fn polls_are_long(&self) -> bool {
+        self.pace.poll_ns() >= LONG_NS
     }
 
     /// If a read was put off, the next turn of the driver is a look (or a guess of what that would find) and no
@@ -129,7 +140,7 @@ impl Worker<'_> {
         let had_driver = self.borrows_driver(|driver, handle| {
             guessed = may_guess && driver.guess(handle);
             if !guessed {
-                driver.look(handle, false);
+                driver.look(handle, Why::Due);
             }
         });
         if !had_driver {
@@ -218,8 +229,9 @@ impl Worker<'_> {
         // A panic of a hook must not unwind: the parked bit is set.
         call_hook(self.shared.config.on_thread_park.as_deref());
         memory::give_back();
-        let turned = roles.driver && self.wait_in_driver(limit);
+        let mut turned = false;
         let reasons = if roles.driver {
+            turned = self.linger_and_wait_in_driver(limit);
             self.park.take()
         } else if roles.watcher && self.dozes() {
             self.doze()
@@ -261,6 +273,27 @@ impl Worker<'_> {
         self.others_polls.replace(sum) != sum
     }
 
+    /// As [`wait_in_driver`](Self::wait_in_driver). The one thread of a runtime lingers before, while it is others that
+    /// wake it soon, as those that run its blocking calls: neither they nor it make a system call for that. (One of several
+    /// would rather leave the driver to another: [`give_driver`](Self::give_driver).) Events wait for 60 us meanwhile, at
+    /// most, and not often: what wakes it soon is then something else.
+    fn linger_and_wait_in_driver(&self, limit: Option<Duration>) -> bool {
+        if !self.shared.is_current_thread() {
+            return self.wait_in_driver(limit);
+        }
+        let is_notified = || self.park.is_notified();
+        let mut by_others = false;
+        let turned = self.linger.sleep(is_notified, || {
+            let turned = self.wait_in_driver(limit);
+            by_others = self.park.was_woken_by_others();
+            turned
+        });
+        if !by_others {
+            self.linger.forget();
+        }
+        turned
+    }
+
     /// Waits for events, timers, and others. False if there is a reason not to.
     fn wait_in_driver(&self, limit: Option<Duration>) -> bool {
         if !self.park.enter_driver() {
@@ -283,14 +316,28 @@ impl Worker<'_> {
         takes
     }
 
-    /// Looks into the driver, unless somebody has it, and has others take a part of what is found; `hurried`
-    /// if the polls since the last look were long.
-    pub(super) fn look_at_driver(&self, hurried: bool) {
-        let looked = self.borrows_driver(|driver, handle| driver.look(handle, hurried));
-        if looked && self.slot.has_work() && self.tells_others() {
+    /// Looks into the driver, unless somebody has it, and has others take a part of what is found.
+    pub(super) fn look_at_driver(&self, why: Why) {
+        // What was there before an early look, others were told of.
+        let told = if why == Why::Early { self.slot.ring.len() } else { 0 };
+        let looked = self.borrows_driver(|driver, handle| driver.look(handle, why));
+        let is_more = || self.slot.ring.len() > told || !self.slot.batch.is_empty();
+        if looked && is_more() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();
+        }
+    }
+
+    /// A poll took much longer than a look, and nothing but tasks that yield is left: nobody else may look soon.
+    #[cold]
+    pub(super) fn look_between_yields(&self) {
+        let yields = self.yielded.take();
+        let is_alone = yields.is_some() && !self.has_own_tasks() && self.slot.batch.is_empty();
+        self.yielded.set(yields);
+        if is_alone {
+            self.look_at_driver(Why::Hurry);
+            self.pace.looked();
         }
     }
 
@@ -393,6 +440,8 @@ impl Worker<'_> {
         }
         // ORD relaxed: a hint; this member is parked, and looks at the queues below.
         self.slot.shy.store(self.shy.get(), Relaxed);
+        // ORD relaxed: as above.
+        self.slot.vain.store(self.steals_in_vain(), Relaxed);
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);
@@ -419,7 +468,9 @@ impl Worker<'_> {
                 let summary = self.shared.idle.load();
                 let is_kept = summary.has_driver(self.index)
                     || summary.driver_taken() && !self.shared.idle.is_looked_at(summary);
-                roles.watcher = (!is_kept || self.shared.relies_on_a_watcher())
+                // Or who was not woken for work, as there was a watcher.
+                let left = || self.shared.has_work(true) && self.shared.keeps_off(self.index);
+                roles.watcher = (!is_kept || self.shared.relies_on_a_watcher() || left())
                     && self.shared.idle.take_watch(self.index);
                 self.roles.set(roles);
             }

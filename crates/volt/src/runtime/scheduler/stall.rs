@@ -391,7 +391,8 @@ impl Worker<'_> {
         let calm = !at_work && watch.polled.unproven == before.unproven && !shared.crowd.is_there();
         // Who stands still is known by two looks, and a shy guest may have to help, as may a bystander.
         let first = std::mem::take(&mut watch.first);
-        let helps = || self.shy.get() && !self.unfit.get() || self.is_bystander();
+        let helps =
+            || self.shy.get() && !self.unfit.get() || self.is_bystander() || self.steals_in_vain();
         let may_help = || helps() && shared.has_work(true);
         let stays = at_work && (first || may_help()) || calm && first && watch.bursts;
         if polls == 0 && !busy && !stays {

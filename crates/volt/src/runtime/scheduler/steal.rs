@@ -66,6 +66,9 @@ impl Worker<'_> {
 
     /// Counts what was found in another member's queue.
     pub(super) fn count_stolen(&self, tasks: u64) {
+        if self.choosy.get() {
+            self.vain.stole(tasks as u32, || self.now_ns());
+        }
         self.slot.metrics.steals.add(1);
         self.slot.metrics.stolen.add(tasks);
     }
@@ -123,6 +126,7 @@ impl Worker<'_> {
         // nor make its own polls look short.
         self.pace.count();
         self.pace.count_fetched();
+        self.vain.set_aside();
         // ORD relaxed: a hint: it is in no poll.
         self.slot.kind.store(quick::OF_NOBODY, Relaxed);
         // SAFETY: its `Notified` is given away by the caller.

@@ -18,6 +18,7 @@ use volt_sync::internal::primitive::{AtomicU32, AtomicU64};
 
 use super::pace::LOOK_NS;
 use super::worker::Worker;
+use crate::reactor::Why;
 use crate::time::machine_ns;
 
 #[derive(Debug)]
@@ -92,7 +93,7 @@ impl Worker<'_> {
 
     /// Looks at the driver now, and next into the injector.
     pub(super) fn look_around(&self) {
-        self.look_at_driver(false);
+        self.look_at_driver(Why::Due);
         self.pace.injector_is_next();
     }
 }

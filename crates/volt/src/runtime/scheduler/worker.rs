@@ -6,7 +6,7 @@
 //!
 //! | Stage     | `step` does                                          | then                    |
 //! |-----------|------------------------------------------------------|-------------------------|
-//! | Running   | runs a task, found in the order of `next` and `search` | Running; if there is none: Searched |
+//! | Running   | runs a task, found in the order of `next` and `search` | Running; if there is none, or a guest stands aside (`shy.rs`): Searched |
 //! | Searched  | publishes that it parks                              | Published               |
 //! | Published | looks at all queues once more (`idle.rs`, P1)        | Asleep                  |
 //! | Asleep    | nothing: the caller [`wait`]s                        | Running, when woken     |
@@ -21,20 +21,20 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::Linger;
-use volt_sync::internal::primitive::{Arc, fence};
+use volt_sync::internal::primitive::Arc;
 
 use super::crowd::ALONE_NS;
 use super::doze::{Rhythm, Run};
 use super::idle::Roles;
-use super::injector::Consumer;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::shared::{Shared, Slot};
 use super::stall::Watch;
+use super::vain::Vain;
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
@@ -92,6 +92,8 @@ pub(crate) struct Worker<'r> {
     pub(super) rhythm: Rhythm,
     pub(super) run: Run,
     pub(super) pace: Pace,
+    /// So many tasks of the injector may be those that this member's ring had no room for.
+    pub(super) sent: Cell<usize>,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
     /// Where the task that is polled, or was last, has waited.
@@ -133,6 +135,8 @@ pub(crate) struct Worker<'r> {
     pub(super) stuck_since: Cell<Option<u64>>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
+    /// For a guest.
+    pub(super) vain: Vain,
 }
 
 impl<'r> Worker<'r> {
@@ -162,6 +166,7 @@ impl<'r> Worker<'r> {
             rhythm: Rhythm::new(),
             run: Run::new(),
             pace: Pace::new(&shared.config),
+            sent: Cell::new(0),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
             fan_in: Cell::new(false),
@@ -184,6 +189,7 @@ impl<'r> Worker<'r> {
             waits_outside: Cell::new(false),
             stuck_since: Cell::new(None),
             unfit: Cell::new(false),
+            vain: Vain::default(),
         }
     }
 
@@ -288,6 +294,8 @@ impl<'r> Worker<'r> {
         } else if took >= LOOK_NS {
             self.pace.hurry();
             self.judge_poll(took, steps, kind);
+        } else if took >= QUICK_NS {
+            self.look_between_yields();
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing, Some(&self.slot.metrics));
@@ -346,25 +354,6 @@ impl<'r> Worker<'r> {
         self.yielded.take()
     }
 
-    /// It is the injector's turn. The next one is when each of this member's own tasks has had one, or at once if another
-    /// member takes tasks now.
-    #[cold]
-    fn next_of_injector(&self) -> Option<NonNull<Header>> {
-        let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
-        if is_empty() {
-            self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
-            return None;
-        }
-        self.flush_yielded(None);
-        let own = self.slot.ring.len();
-        // Who is woken from a wait for it may find the processor taken.
-        let consumer = self.shared.injector.try_consumer()?;
-        self.overtook.set(false);
-        let task = self.fetch_from(consumer);
-        self.pace.injector_had_its_turn(own as u32, is_empty());
-        task.inspect(|_| self.pace.count_fetched())
-    }
-
     /// The LIFO slot has had its run: its task goes to the end of the ring, the oldest is next.
     #[cold]
     fn behind_the_ring(&self, task: NonNull<Header>) -> NonNull<Header> {
@@ -402,50 +391,6 @@ impl<'r> Worker<'r> {
                 self.shared.notify();
             }
         }
-    }
-
-    /// Takes this member's share of the injector.
-    #[cold]
-    pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
-        self.overtook.set(false);
-        if self.shared.injector.is_empty_for(self.choosy.get()) {
-            return None;
-        }
-        self.fetch_from(self.shared.injector.consumer())
-    }
-
-    /// The same, of an injector that is probably not empty.
-    fn fetch_from(&self, consumer: Consumer<'_, Header>) -> Option<NonNull<Header>> {
-        let choosy = self.choosy.get();
-        let room = self.slot.batch.room() + self.slot.ring.room();
-        let share = self.shared.injector.fair_share(self.shared.idle.load().attached(), choosy);
-        // SAFETY: the injector has its `Notified`, and so it is alive.
-        let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
-        let is_quick = |task| self.shared.quick.knows(kind(task));
-        let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
-        let first = batch.pop()?;
-        self.slot.metrics.batch_fetches.add(1);
-        if batch.len() == 0 {
-            return Some(first);
-        }
-        let mut room = self.slot.batch.room();
-        while let Some(task) = batch.pop() {
-            if room > 0 {
-                room -= 1;
-                // SAFETY: this member owns the ring, and there is room.
-                unsafe { self.slot.batch.push_quiet(task) };
-            } else {
-                // SAFETY: this member owns the ring, and no more was taken than has room in both.
-                unsafe { self.slot.ring.push_quiet(task) };
-            }
-        }
-        if !self.searching.get() {
-            // ORD[IS1] release: what was pushed quietly, before a look at the members' state. (A
-            // searcher looks at the queues when it ends its search.)
-            fence(SeqCst);
-            self.shared.notify();
-        }
-        Some(first)
     }
 
     /// Polls a task from elsewhere; parks if there is none.
@@ -595,21 +540,6 @@ impl<'r> Worker<'r> {
             // Cannot happen between two polls; a blocking join may have left one.
             self.push(other);
             self.shared.notify();
-        }
-    }
-
-    /// Appends to the ring, or what does not fit to the injector.
-    #[inline]
-    pub(super) fn push(&self, task: NonNull<Header>) {
-        // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
-        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
-        if !matches!(pushed, super::ring::Pushed::Stored) {
-            if self.shared.injector.is_empty_for(self.choosy.get()) {
-                // What will be there has its turn after what stays here. At once, it would fill the
-                // ring, and the next push would move it again.
-                self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
-            }
-            self.shared.overflow(pushed);
         }
     }
 

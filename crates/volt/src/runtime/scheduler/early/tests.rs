@@ -1,9 +1,11 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
+use crate::reactor::Why;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::by_hand::with_members;
 use crate::runtime::scheduler::early::{FEW, MANY};
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Step, Worker};
@@ -38,7 +40,7 @@ fn finds_early(workers: usize, found: usize, poll_ns: f32) -> bool {
         let mut last_theirs = theirs.pop().unwrap();
         theirs.iter_mut().for_each(|theirs| theirs.write_all(b"!").unwrap());
         members[0].pace.set_poll_ns(poll_ns);
-        members[0].look_at_driver(false);
+        members[0].look_at_driver(Why::Due);
         assert_eq!(members[0].slot.ring.len(), found);
         last_theirs.write_all(b"!").unwrap();
         while members[0].slot.ring.len() > FEW {
@@ -58,6 +60,21 @@ fn finds_early(workers: usize, found: usize, poll_ns: f32) -> bool {
         context::with_worker(worker, || worker.end());
     }
     found_early
+}
+
+/// A look of the tick comes in between, and finds little.
+#[test]
+fn what_is_left_of_much_is_not_forgotten() {
+    with_members(|shared, [member, ..]| {
+        member.found_many.set(true);
+        context::with_worker(member, || (0..=FEW + 1).for_each(|_| drop(shared.spawn(async {}))));
+        assert_eq!(member.slot.ring.len(), FEW + 1);
+        member.note_what_was_found(Some(FEW));
+        assert!(member.found_many.get());
+        drop(member.slot.ring.pop().map(|task| member.adopt(task)));
+        member.note_what_was_found(Some(FEW));
+        assert!(!member.found_many.get());
+    });
 }
 
 #[test]

@@ -285,12 +285,27 @@ fn a_fixed_interval_stays() {
 
 #[test]
 fn long_polls_give_the_lifo_slot_a_share_or_take_it() {
-    let tick = |long_ns| Tick { look: true, long_ns };
+    let tick = |long_ns| Tick { look: true, long_ns, overran: false };
     assert_eq!(tick(None).lifo_run(Waited::Ring), None);
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Ring), Some(100));
     assert_eq!(tick(Some(u64::MAX)).lifo_run(Waited::Ring), Some(512));
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Lifo), Some(0));
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Elsewhere), None);
+}
+
+/// Some of its polls were longer than those before: which ones is found by timing the next.
+#[test]
+fn a_tick_that_takes_twice_as_long_as_it_should_overran() {
+    for (each_ns, overran) in
+        [(1_000, false), (LOOK_NS / 8, false), (LOOK_NS / 4, true), (MS, true)]
+    {
+        let pace = Pace::new(&Config::default());
+        pace.woke(1, true);
+        while !pace.is_over() {
+            pace.count();
+        }
+        assert_eq!(pace.tick(1 + 8 * each_ns, 0).overran, overran, "{each_ns}");
+    }
 }
 
 /// It sleeps after each poll, so that no tick ends.

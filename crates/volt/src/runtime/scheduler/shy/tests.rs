@@ -5,7 +5,7 @@ use volt_sync::internal::primitive::Arc;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
-use crate::runtime::scheduler::pace::BUDGET;
+use crate::runtime::scheduler::pace::{BUDGET, LOOK_NS};
 use crate::runtime::scheduler::park::Park;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::stall::Look;
@@ -24,8 +24,11 @@ fn with_bystander(f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
     let guest = Worker::new(&shared, index, &park);
     guest.choosy.set(true);
     guest.pace.set_poll_ns(5_000.0);
-    assert!(!guest.is_bystander(), "it has polled nothing");
-    (0..BUDGET).for_each(|_| guest.count_poll());
+    // As long as a look takes.
+    (0..LOOK_NS / 5_000).for_each(|_| {
+        assert!(!guest.is_bystander());
+        guest.count_poll();
+    });
     assert!(guest.is_bystander());
     f(&shared, &guest);
     shared.begin_shutdown();
@@ -80,7 +83,7 @@ fn a_guest_stands_aside_while_the_processors_are_taken_by_others_that_are_soon_b
 
 #[test]
 fn a_bystander_is_woken_only_if_others_park_or_may_not_be_back_soon() {
-    for reason in ["none", "parks", "unknown", "caught", "unwatched"] {
+    for reason in ["none", "parks", "unknown", "caught", "drowsy", "unwatched"] {
         with_bystander(|shared, guest| {
             drop(shared.spawn(async {}));
             // It goes to sleep beside a task.
@@ -94,6 +97,7 @@ fn a_bystander_is_woken_only_if_others_park_or_may_not_be_back_soon() {
                 "parks" => assert!(!shared.idle.park(1, false, false).driver),
                 "unknown" => shared.slots[0].kind.store(UNKNOWN, Relaxed),
                 "caught" => assert!(shared.slots[0].watched.is_news(shared.slots[0].polls())),
+                "drowsy" => shared.sleep.set_drowsy(),
                 "unwatched" => shared.idle.release_watch(guest.index),
                 _ => {}
             }
@@ -119,6 +123,57 @@ fn a_bystander_that_watches_does_not_stop_beside_work() {
             let mut watch = guest.begin_watch();
             assert!(matches!(guest.look_after_others(&mut watch), Look::Again));
             assert_eq!(matches!(guest.look_after_others(&mut watch), Look::Again), work);
+        });
+    }
+}
+
+/// Its tasks are on the workers for good reasons: it takes nothing from them for some time, until one parks or does not
+/// go on.
+#[test]
+fn a_guest_that_steals_in_vain_lets_workers_alone_that_go_on() {
+    with_bystander(|shared, guest| {
+        guest.pace.set_poll_ns(1_000.0);
+        shared.slots[1].kind.store(UNKNOWN, Relaxed);
+        assert!(!guest.is_bystander() || !guest.stands_aside());
+        guest.count_stolen(8);
+        (0..2).for_each(|_| guest.vain.set_aside());
+        assert!(!guest.stands_aside(), "who knows");
+        guest.count_stolen(1);
+        assert!(guest.stands_aside());
+        let polls = shared.slots[1].polls();
+        assert!(shared.slots[1].watched.is_news(polls));
+        assert!(!guest.stands_aside(), "that one does not go on");
+        shared.slots[1].polls.store(polls + 1, Relaxed);
+        guest.choosy.set(false);
+        assert!(!guest.stands_aside(), "in a blocking join it helps");
+        guest.choosy.set(true);
+        assert!(guest.stands_aside());
+        let _roles = shared.idle.park(1, false, false);
+        assert!(!guest.stands_aside(), "that one has nothing to do");
+    });
+}
+
+/// An unfit guest has the driver and the watch, wakes up by chance, and finds nothing stalled yet. Who was not woken for
+/// the work, as there was a watcher, is not left alone.
+#[test]
+fn a_watcher_that_keeps_off_does_not_stop_beside_work() {
+    for work in [true, false] {
+        with_bystander(|shared, guest| {
+            guest.unfit.set(true);
+            guest.shy.set(true);
+            while guest.stage.get() != Stage::Asleep {
+                assert_eq!(guest.step(), Step::Continue);
+            }
+            assert!(guest.roles.get().watcher);
+            if work {
+                drop(shared.spawn(async {}));
+            }
+            // The first look is never the last.
+            guest.watch_expired();
+            guest.watch_expired();
+            assert!(guest.roles.get().driver);
+            assert_eq!(guest.roles.get().watcher, work);
+            assert_eq!(guest.stage.get(), Stage::Asleep);
         });
     }
 }

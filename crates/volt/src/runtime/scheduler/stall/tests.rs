@@ -7,6 +7,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::Arc;
 
 use super::{CALM_LOOK, FEW_NS, FIRST_LOOK, LAST_LOOK, Look, Watch};
+use crate::reactor::Why;
 use crate::runtime::Builder;
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -281,7 +282,7 @@ fn a_driver_that_somebody_turns_is_left_to_them() {
             members[1].slot.kind.store(SLOW, Relaxed);
             members[1].count_poll();
             if turn {
-                members[1].look_at_driver(false);
+                members[1].look_at_driver(Why::Due);
             }
             members[0].woke(0, members[0].roles.get());
             shared.idle.load().has_driver(0)
@@ -298,7 +299,7 @@ fn a_watcher_that_stops_takes_the_driver_even_if_it_was_turned() {
     with_members(|shared, members| {
         get_up(&shared.idle, 1);
         members[0].roles.set(Roles { driver: false, watcher: true });
-        members[1].look_at_driver(false);
+        members[1].look_at_driver(Why::Due);
         members[0].woke(0, members[0].roles.get());
         assert!(!shared.idle.load().has_watcher(), "nothing was polled");
         assert!(shared.idle.load().has_driver(0));

@@ -380,7 +380,7 @@ fn places(worker: &Worker<'_>) -> [usize; 4] {
 }
 
 /// The numbers of the design: a ring of 256, of which half goes to the injector when it is full; a batch of
-/// 32, and what does not fit goes to the ring; 64 tasks of the injector at once.
+/// 32, and what does not fit goes to the ring if that is empty; 64 tasks of the injector at once.
 #[test]
 fn the_queues_have_the_designs_sizes() {
     let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
@@ -393,7 +393,12 @@ fn the_queues_have_the_designs_sizes() {
         drop(shared.spawn(async {}));
         assert_eq!(places(&worker), [1, 129, 0, 128]);
         drop(worker.fetch().map(|task| worker.adopt(task)));
-        assert_eq!(places(&worker), [1, 160, 32, 64]);
+        assert_eq!(places(&worker), [1, 129, 32, 95]);
+        let taken =
+            std::iter::from_fn(|| worker.slot.batch.pop().or_else(|| worker.slot.ring.pop()));
+        taken.for_each(|task| drop(worker.adopt(task)));
+        drop(worker.fetch().map(|task| worker.adopt(task)));
+        assert_eq!(places(&worker), [1, 31, 32, 31]);
     });
     shared.begin_shutdown();
     context::with_worker(&worker, || worker.end());

@@ -1,0 +1,108 @@
+//! What a member sends to the injector, and takes from there.
+//!
+//! A ring that is full sends its older half there. So these tasks are older than all that is in the ring, and this
+//! member takes them first, as long as they may be there: it has one of its own polls for each batch. Otherwise some tasks
+//! would have their turn in each round, and others in every fifth: of 2,000 connections, one in a hundred waited for 3 to 5
+//! times as long as half of them, on one thread, and the last ones for 8 times as long.
+//!
+//! And what it takes goes into the batch, which is next. It does not go behind newer tasks: into the ring only if that is
+//! empty.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::SeqCst;
+
+use volt_sync::internal::primitive::fence;
+
+use super::injector::Consumer;
+use super::shared::RING;
+use super::worker::Worker;
+use crate::task::Header;
+
+impl Worker<'_> {
+    /// It is the injector's turn. The next one is when each of this member's own tasks has had one, or one of them if
+    /// there are older ones left; or at once if another member takes tasks now.
+    #[cold]
+    pub(super) fn next_of_injector(&self) -> Option<NonNull<Header>> {
+        let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
+        if is_empty() {
+            self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
+            return None;
+        }
+        self.flush_yielded(None);
+        let own = self.slot.ring.len();
+        // Who is woken from a wait for it may find the processor taken.
+        let consumer = self.shared.injector.try_consumer()?;
+        self.overtook.set(false);
+        let task = self.fetch_from(consumer);
+        let is_empty = is_empty();
+        if is_empty {
+            self.sent.set(0);
+        }
+        let round = if self.sent.get() > 0 { 1 } else { own };
+        self.pace.injector_had_its_turn(round as u32, is_empty);
+        task.inspect(|_| self.pace.count_fetched())
+    }
+
+    /// Takes this member's share of the injector.
+    #[cold]
+    pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
+        self.overtook.set(false);
+        if self.shared.injector.is_empty_for(self.choosy.get()) {
+            return None;
+        }
+        self.fetch_from(self.shared.injector.consumer())
+    }
+
+    /// The same, of an injector that is probably not empty.
+    fn fetch_from(&self, consumer: Consumer<'_, Header>) -> Option<NonNull<Header>> {
+        let choosy = self.choosy.get();
+        // Not behind what is in the ring: that is newer, mostly.
+        let ring = if self.slot.ring.is_empty() { self.slot.ring.room() } else { 0 };
+        let room = self.slot.batch.room() + ring;
+        let share = self.shared.injector.fair_share(self.shared.idle.load().attached(), choosy);
+        // SAFETY: the injector has its `Notified`, and so it is alive.
+        let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
+        let is_quick = |task| self.shared.quick.knows(kind(task));
+        let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
+        self.sent.set(self.sent.get().saturating_sub(batch.len()));
+        let first = batch.pop()?;
+        self.slot.metrics.batch_fetches.add(1);
+        if batch.len() == 0 {
+            return Some(first);
+        }
+        let mut room = self.slot.batch.room();
+        while let Some(task) = batch.pop() {
+            if room > 0 {
+                room -= 1;
+                // SAFETY: this member owns the ring, and there is room.
+                unsafe { self.slot.batch.push_quiet(task) };
+            } else {
+                // SAFETY: this member owns the ring, and no more was taken than has room in both.
+                unsafe { self.slot.ring.push_quiet(task) };
+            }
+        }
+        if !self.searching.get() {
+            // ORD[IS1] release: what was pushed quietly, before a look at the members' state. (A
+            // searcher looks at the queues when it ends its search.)
+            fence(SeqCst);
+            self.shared.notify();
+        }
+        Some(first)
+    }
+
+    /// Appends to the ring, or what does not fit to the injector.
+    #[inline]
+    pub(super) fn push(&self, task: NonNull<Header>) {
+        // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
+        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
+        if !matches!(pushed, super::ring::Pushed::Stored) {
+            if self.shared.injector.is_empty_for(self.choosy.get()) {
+                // What will be there has its turn after what stays here. At once, it would fill the
+                // ring, and the next push would move it again.
+                self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
+            }
+            self.sent.set(self.sent.get() + RING / 2);
+            self.shared.overflow(pushed);
+        }
+    }
+}
