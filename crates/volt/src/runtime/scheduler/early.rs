@@ -21,17 +21,12 @@ const FEW: usize = 2;
 const MANY: usize = 6;
 
 impl Worker<'_> {
-    /// The driver is turned: how many tasks are in the ring, if that is to be known.
-    pub(super) fn before_finding(&self) -> Option<usize> {
-        self.pace.polls_are_not_short().then(|| self.slot.ring.len())
-    }
-
-    /// It was turned, and so many were there `before`.
-    pub(super) fn note_what_was_found(&self, before: Option<usize>) {
-        let found = |before| self.slot.ring.len().saturating_sub(before);
+    /// The driver was turned.
+    pub(super) fn note_what_was_found(&self) {
+        let is_much = self.found.get() >= MANY && self.pace.polls_are_not_short();
         // Or of what was found before, some are still to run.
         let still = self.found_many.get() && self.slot.ring.len() > FEW;
-        self.found_many.set(still || before.is_some_and(|before| found(before) >= MANY));
+        self.found_many.set(is_much || still);
     }
 
     /// Before a task of the ring, while much was found: is it time to look again?

@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use volt_sync::internal::primitive::fence;
 
-use super::injector::Consumer;
-use super::shared::RING;
+use super::injector::{Chain, Consumer};
+use super::ring::Pushed;
 use super::worker::Worker;
 use crate::task::Header;
 
@@ -25,6 +25,7 @@ impl Worker<'_> {
     pub(super) fn next_of_injector(&self) -> Option<NonNull<Header>> {
         let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
         if is_empty() {
+            self.sent.set(0);
             self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
             return None;
         }
@@ -34,13 +35,17 @@ impl Worker<'_> {
         let consumer = self.shared.injector.try_consumer()?;
         self.overtook.set(false);
         let task = self.fetch_from(consumer);
-        let is_empty = is_empty();
-        if is_empty {
-            self.sent.set(0);
-        }
         let round = if self.sent.get() > 0 { 1 } else { own };
-        self.pace.injector_had_its_turn(round as u32, is_empty);
-        task.inspect(|_| self.pace.count_fetched())
+        self.pace.injector_had_its_turn(round as u32, is_empty());
+        task.inspect(|_| self.count_fetched())
+    }
+
+    /// A task of the batch, or of the injector, is next. What this member has sent there is its own.
+    #[inline]
+    pub(super) fn count_fetched(&self) {
+        if self.sent.get() == 0 {
+            self.pace.count_fetched();
+        }
     }
 
     /// Takes this member's share of the injector.
@@ -48,6 +53,7 @@ impl Worker<'_> {
     pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
         self.overtook.set(false);
         if self.shared.injector.is_empty_for(self.choosy.get()) {
+            self.sent.set(0);
             return None;
         }
         self.fetch_from(self.shared.injector.consumer())
@@ -64,7 +70,9 @@ impl Worker<'_> {
         let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
         let is_quick = |task| self.shared.quick.knows(kind(task));
         let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
-        self.sent.set(self.sent.get().saturating_sub(batch.len()));
+        let sent = self.sent.get().saturating_sub(batch.len());
+        // Others take it, too.
+        self.sent.set(sent.min(self.shared.injector.len()));
         let first = batch.pop()?;
         self.slot.metrics.batch_fetches.add(1);
         if batch.len() == 0 {
@@ -94,14 +102,19 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn push(&self, task: NonNull<Header>) {
         // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
-        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect()) };
-        if !matches!(pushed, super::ring::Pushed::Stored) {
+        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect::<Chain<_>>()) };
+        let sent = match &pushed {
+            Pushed::Stored => 0,
+            Pushed::Overflowed(older) => older.len(),
+            Pushed::Refused(_) => 1,
+        };
+        if sent > 0 {
             if self.shared.injector.is_empty_for(self.choosy.get()) {
-                // What will be there has its turn after what stays here. At once, it would fill the
-                // ring, and the next push would move it again.
+                // What will be there has its turn after what stays here, this time: it may be the rest of what
+                // one poll spawns, and others take it.
                 self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
             }
-            self.sent.set(self.sent.get() + RING / 2);
+            self.sent.set(self.sent.get() + sent);
             self.shared.overflow(pushed);
         }
     }

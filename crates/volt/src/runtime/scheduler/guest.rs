@@ -45,6 +45,7 @@ use super::quick::{self, QUICK_NS};
 use super::registry;
 use super::round::Before;
 use super::shared::Shared;
+use super::stall::STALL_NS;
 use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::metrics::SlotMetrics;
@@ -313,7 +314,9 @@ impl Worker<'_> {
         let (start, steps) = (self.now_ns(), self.slot.steps());
         let output = poll();
         let took = self.now_ns().saturating_sub(start);
-        self.judge_poll(took, steps, self.root_kind.get());
+        if took >= STALL_NS {
+            self.judge_poll(took, steps, self.root_kind.get());
+        }
         let is_quick = took < QUICK_NS;
         self.quick_roots.set(if is_quick { self.quick_roots.get() + 1 } else { 0 });
         if self.quick_roots.get() == QUICK_ROOTS {

@@ -101,6 +101,7 @@ impl Worker<'_> {
         let kind = unsafe { task.as_ref() }.type_key();
         let is_quick = self.shared.quick.knows(kind);
         self.found_quick.set(self.found_quick.get() && is_quick);
+        self.found.set(self.found.get() + 1);
         // What came from the injector is older.
         let may = is_quick && (self.overtook.get() || self.slot.batch.is_empty());
         if !self.overtakes.get() || !may || self.slot.batch.room() == 0 {

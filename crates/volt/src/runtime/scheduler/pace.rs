@@ -192,6 +192,16 @@ impl Pace {
         rested
     }
 
+    /// The member was awake instead of waiting in the driver, and woke up at the time `now`. If it should have looked there
+    /// meanwhile, it does after the next poll.
+    pub(super) fn look_if_due(&self, now: u64) {
+        let looked = self.looked_ns.get();
+        if looked != 0 && now.saturating_sub(looked) >= LOOK_NS {
+            self.since_look.set(self.max);
+            self.begin(0);
+        }
+    }
+
     /// The member has looked at the driver inside a tick. The tick goes on, for [`FIRST`] polls at most,
     /// and the next one has no more, since what was found may be unlike what ran before.
     pub(super) fn looked(&self) {

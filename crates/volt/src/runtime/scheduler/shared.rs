@@ -42,7 +42,7 @@ use crate::runtime::slow_poll::SlowPolls;
 use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule, ToIdle};
 
 /// Places in a worker's ring.
-pub(super) const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
+const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
 /// Places for the tasks that a worker fetched from the injector in one batch.
 const BATCH: usize = if cfg!(volt_loom) { 4 } else { 32 };
 /// Threads that can be guests (inside `block_on`) of one multi-thread runtime at once.
@@ -70,11 +70,11 @@ pub(crate) struct Slot {
     pub(super) polls: AtomicU64,
     /// The kind of the task that is being polled.
     pub(super) kind: AtomicUsize,
-    /// When it parked, it was choosy, shy, a bystander (`shy.rs`), or had stolen in vain.
+    /// When it parked, it was choosy, shy, a bystander (`shy.rs`), or steals nothing until that time (`vain.rs`).
     pub(super) choosy: AtomicBool,
     pub(super) shy: AtomicBool,
     pub(super) bystander: AtomicBool,
-    pub(super) vain: AtomicBool,
+    pub(super) vain_until: AtomicU64,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -93,7 +93,7 @@ impl Slot {
             choosy: AtomicBool::new(false),
             shy: AtomicBool::new(false),
             bystander: AtomicBool::new(false),
-            vain: AtomicBool::new(false),
+            vain_until: AtomicU64::new(0),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),

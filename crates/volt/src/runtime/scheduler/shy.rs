@@ -45,7 +45,9 @@ impl Shared {
             return true;
         }
         // ORD relaxed: as above.
-        let (bystander, vain) = (guest.bystander.load(Relaxed), guest.vain.load(Relaxed));
+        let bystander = guest.bystander.load(Relaxed);
+        // ORD relaxed: as above.
+        let vain = self.is_before(guest.vain_until.load(Relaxed));
         // A watcher that sleeps for long would look too late.
         (bystander || vain)
             && !self.sleep.is_drowsy()
@@ -64,7 +66,7 @@ impl Shared {
     }
 
     /// True if all workers run, and neither one of them nor a guest beside `index` was caught in a slow poll.
-    fn workers_go_on(&self, index: usize) -> bool {
+    pub(super) fn workers_go_on(&self, index: usize) -> bool {
         (0..self.workers).all(|worker| !self.idle.is_parked(worker))
             && !self.used_slots().iter().enumerate().any(|(other, slot)| {
                 other != index
@@ -92,10 +94,14 @@ impl Worker<'_> {
         self.polls.get().wrapping_sub(self.polls_at_root.get())
     }
 
-    /// Is this a guest that has stolen in vain, just now?
+    /// Until when this, a guest that has stolen in vain, lets workers alone, or 0.
+    pub(super) fn vain_until(&self) -> u64 {
+        if self.choosy.get() { self.vain.until_ns() } else { 0 }
+    }
+
     #[inline]
     pub(super) fn steals_in_vain(&self) -> bool {
-        self.vain.is_it(|| self.now_ns()) && self.choosy.get()
+        self.shared.is_before(self.vain_until())
     }
 
     /// Does it leave what there is to the others?

@@ -73,7 +73,7 @@ impl Worker<'_> {
         // ORD relaxed: as above.
         self.slot.bystander.store(self.is_bystander(), Relaxed);
         // ORD relaxed: as above.
-        self.slot.vain.store(self.steals_in_vain(), Relaxed);
+        self.slot.vain_until.store(self.vain_until(), Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
         self.slot.metrics.parks.add(1);
@@ -241,6 +241,9 @@ impl Worker<'_> {
         memory::keep();
         let now = self.now_ns();
         self.rested.set(self.pace.woke(now, turned));
+        if roles.driver && !turned {
+            self.pace.look_if_due(now);
+        }
         self.rhythm.woke(self.run.begin(now, self.slot.polls()));
         volt_sync::coop::allow_turns(self.pace.polls_are_short());
         self.look_for_crowd(now);
@@ -275,8 +278,8 @@ impl Worker<'_> {
 
     /// As [`wait_in_driver`](Self::wait_in_driver). The one thread of a runtime lingers before, while it is others that
     /// wake it soon, as those that run its blocking calls: neither they nor it make a system call for that. (One of several
-    /// would rather leave the driver to another: [`give_driver`](Self::give_driver).) Events wait for 60 us meanwhile, at
-    /// most, and not often: what wakes it soon is then something else.
+    /// would rather leave the driver to another: [`give_driver`](Self::give_driver).) Events and timers wait for 60 us
+    /// meanwhile, or as between two ticks, as long as it is woken each time.
     fn linger_and_wait_in_driver(&self, limit: Option<Duration>) -> bool {
         if !self.shared.is_current_thread() {
             return self.wait_in_driver(limit);
@@ -318,24 +321,25 @@ impl Worker<'_> {
 
     /// Looks into the driver, unless somebody has it, and has others take a part of what is found.
     pub(super) fn look_at_driver(&self, why: Why) {
-        // What was there before an early look, others were told of.
-        let told = if why == Why::Early { self.slot.ring.len() } else { 0 };
         let looked = self.borrows_driver(|driver, handle| driver.look(handle, why));
-        let is_more = || self.slot.ring.len() > told || !self.slot.batch.is_empty();
-        if looked && is_more() && self.tells_others() {
+        // What was there before an early look, others were told of.
+        let untold = || why != Why::Early || self.found.get() > 0;
+        if looked && untold() && self.slot.has_work() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
             self.shared.notify();
         }
     }
 
-    /// A poll took much longer than a look, and nothing but tasks that yield is left: nobody else may look soon.
+    /// A poll of `kind` took much longer than a look. If its task has yielded and nothing else is left, nobody else may look
+    /// soon; and the next poll is timed as well.
     #[cold]
-    pub(super) fn look_between_yields(&self) {
+    pub(super) fn look_between_yields(&self, kind: usize) {
         let yields = self.yielded.take();
         let is_alone = yields.is_some() && !self.has_own_tasks() && self.slot.batch.is_empty();
         self.yielded.set(yields);
         if is_alone {
+            self.shared.untimed.forget(kind);
             self.look_at_driver(Why::Hurry);
             self.pace.looked();
         }
@@ -347,14 +351,14 @@ impl Worker<'_> {
         debug_assert!(self.shared.idle.load().has_driver(self.index));
         self.quiet.set(true);
         self.found_quick.set(true);
+        self.found.set(0);
         let handle = &self.shared.driver_handle;
         let root_was_woken = self.root_woken();
-        let queued = self.before_finding();
         // SAFETY: this member has the driver. A turn calls wakers, which may block; `hand_over` and
         // `block_on_helping` see to it that nobody becomes or is this member then, and turns it again.
         unsafe { self.shared.with_driver(|driver| f(driver, handle)) };
         self.quiet.set(false);
-        self.note_what_was_found(queued);
+        self.note_what_was_found();
         if self.shared.is_current_thread() && !root_was_woken && self.root_woken() {
             // It goes before what was found with it.
             self.before_root.set(1);
@@ -440,8 +444,6 @@ impl Worker<'_> {
         }
         // ORD relaxed: a hint; this member is parked, and looks at the queues below.
         self.slot.shy.store(self.shy.get(), Relaxed);
-        // ORD relaxed: as above.
-        self.slot.vain.store(self.steals_in_vain(), Relaxed);
         let mut roles = self.roles.get();
         // Who does not look again does not leave the driver to others either.
         let left_to_others = attended && matches!(look, Look::Again);
@@ -468,8 +470,12 @@ impl Worker<'_> {
                 let summary = self.shared.idle.load();
                 let is_kept = summary.has_driver(self.index)
                     || summary.driver_taken() && !self.shared.idle.is_looked_at(summary);
-                // Or who was not woken for work, as there was a watcher.
-                let left = || self.shared.has_work(true) && self.shared.keeps_off(self.index);
+                // Or others that were not woken for work, as there was a watcher: until it has caught a worker.
+                let left = || {
+                    self.shared.has_work(true)
+                        && self.shared.keeps_off(self.index)
+                        && self.shared.workers_go_on(self.index)
+                };
                 roles.watcher = (!is_kept || self.shared.relies_on_a_watcher() || left())
                     && self.shared.idle.take_watch(self.index);
                 self.roles.set(roles);

@@ -321,6 +321,10 @@ impl Watch {
 impl Worker<'_> {
     /// This member becomes the watcher.
     pub(super) fn begin_watch(&self) -> Watch {
+        // The last one may have been, and was woken for something else.
+        if self.shared.sleep.is_drowsy() {
+            self.shared.sleep.set(LIGHT);
+        }
         let now = self.now_ns();
         for (index, slot) in self.shared.used_slots().iter().enumerate() {
             if index != self.index && !self.shared.idle.is_parked(index) {

@@ -11,6 +11,8 @@
 
 use std::cell::Cell;
 
+use super::shared::Shared;
+
 /// So many stolen tasks tell what others would be like.
 const ENOUGH: u32 = 8;
 /// One in so many was set aside, at least.
@@ -45,16 +47,33 @@ impl Vain {
             } else {
                 self.lasts_ns.set(0);
             }
-            self.aside.set(0);
             self.stolen.set(0);
+        }
+        if self.stolen.get() == 0 {
+            // These were not stolen.
+            self.aside.set(0);
         }
         self.stolen.set(self.stolen.get().saturating_add(tasks));
     }
 
-    /// True if it should not steal.
+    /// When it may steal again, by the runtime's clock, or 0.
     #[inline]
-    pub(super) fn is_it(&self, now: impl FnOnce() -> u64) -> bool {
-        self.until_ns.get() != 0 && now() < self.until_ns.get()
+    pub(super) fn until_ns(&self) -> u64 {
+        self.until_ns.get()
+    }
+
+    /// For a test: it has stolen in vain, and for good.
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn for_ever(&self) {
+        self.until_ns.set(u64::MAX);
+    }
+}
+
+impl Shared {
+    /// True if that time has not come.
+    #[inline]
+    pub(super) fn is_before(&self, until_ns: u64) -> bool {
+        until_ns != 0 && self.driver_handle.clock.now_ns() < until_ns
     }
 }
 
@@ -66,9 +85,8 @@ mod tests {
     fn pauses(vain: &Vain, aside: u32, times: usize) -> Vec<u64> {
         let steals = (0..4 * times).filter_map(|_| {
             let now = vain.until_ns.get();
-            assert!(!vain.is_it(|| now));
-            (0..aside).for_each(|_| vain.set_aside());
             vain.stole(4, || now);
+            (0..aside).for_each(|_| vain.set_aside());
             (vain.until_ns.get() != now).then(|| vain.until_ns.get() - now)
         });
         steals.take(times).collect()

@@ -85,6 +85,8 @@ pub(crate) struct Worker<'r> {
     pub(super) overtook: Cell<bool>,
     /// All that was found there last is of quick kinds.
     pub(super) found_quick: Cell<bool>,
+    /// How much that was.
+    pub(super) found: Cell<usize>,
     /// It was much, and its last tasks are still to run (`early.rs`).
     pub(super) found_many: Cell<bool>,
     /// It had done little for some time when it last woke up, and has since.
@@ -161,6 +163,7 @@ impl<'r> Worker<'r> {
             overtakes: Cell::new(false),
             overtook: Cell::new(false),
             found_quick: Cell::new(false),
+            found: Cell::new(0),
             found_many: Cell::new(false),
             rested: Cell::new(false),
             rhythm: Rhythm::new(),
@@ -295,7 +298,7 @@ impl<'r> Worker<'r> {
             self.pace.hurry();
             self.judge_poll(took, steps, kind);
         } else if took >= QUICK_NS {
-            self.look_between_yields();
+            self.look_between_yields(kind);
         }
         if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
             slow.end(&timing, Some(&self.slot.metrics));
@@ -320,7 +323,7 @@ impl<'r> Worker<'r> {
     pub(super) fn next(&self) -> Option<NonNull<Header>> {
         self.waited.set(Waited::Elsewhere);
         if let Some(task) = self.slot.batch.pop() {
-            self.pace.count_fetched();
+            self.count_fetched();
             self.flush_yielded(Some(task));
             return Some(task);
         }

@@ -69,10 +69,10 @@ fn what_is_left_of_much_is_not_forgotten() {
         member.found_many.set(true);
         context::with_worker(member, || (0..=FEW + 1).for_each(|_| drop(shared.spawn(async {}))));
         assert_eq!(member.slot.ring.len(), FEW + 1);
-        member.note_what_was_found(Some(FEW));
+        member.note_what_was_found();
         assert!(member.found_many.get());
         drop(member.slot.ring.pop().map(|task| member.adopt(task)));
-        member.note_what_was_found(Some(FEW));
+        member.note_what_was_found();
         assert!(!member.found_many.get());
     });
 }
