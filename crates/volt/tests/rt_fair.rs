@@ -15,6 +15,13 @@ fn current() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
+/// For what needs both processors, which other tests may have for some seconds.
+const TRIES: usize = 60;
+
+fn is_sanitized() -> bool {
+    std::env::var_os("ASAN_OPTIONS").or(std::env::var_os("TSAN_OPTIONS")).is_some()
+}
+
 fn compute(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -114,25 +121,35 @@ fn longest_wait(connections: usize, rounds: usize, computes: Duration) -> usize 
 /// The thread goes from blocking call to blocking call, and does not wait in the driver meanwhile.
 #[test]
 fn a_thread_that_waits_for_blocking_calls_looks_at_timers() {
-    const CALL: Duration = Duration::from_micros(20);
+    if is_sanitized() {
+        return; // All is slow.
+    }
     let runtime = current();
-    let mut late = runtime.block_on(async {
-        let sleeper = volt::spawn(async {
-            let mut late = Vec::new();
-            for _ in 0..100 {
-                let start = Instant::now();
-                volt::time::sleep(Duration::from_millis(1)).await;
-                late.push(start.elapsed() - Duration::from_millis(1));
+    let late = || {
+        let mut late = runtime.block_on(async {
+            let sleeper = volt::spawn(async {
+                let mut late = Vec::new();
+                for _ in 0..100 {
+                    let start = Instant::now();
+                    volt::time::sleep(Duration::from_millis(1)).await;
+                    late.push(start.elapsed().saturating_sub(Duration::from_millis(1)));
+                }
+                late
+            });
+            while !sleeper.is_finished() {
+                let call = || compute(Duration::from_micros(20));
+                volt::task::spawn_blocking(call).await.unwrap();
             }
-            late
+            sleeper.await.unwrap()
         });
-        while !sleeper.is_finished() {
-            volt::task::spawn_blocking(|| compute(CALL)).await.unwrap();
-        }
-        sleeper.await.unwrap()
-    });
-    late.sort_unstable();
-    assert!(late[late.len() / 2] < Duration::from_millis(1), "{late:?}");
+        late.sort_unstable();
+        std::thread::sleep(Duration::from_millis(100));
+        late[late.len() / 2]
+    };
+    // A processor that others want is given away.
+    let late: Vec<_> =
+        (0..TRIES).map(|_| late()).take_while(|&late| late > Duration::from_millis(1)).collect();
+    assert!(late.len() < TRIES, "{late:?}");
 }
 
 /// Far more tasks than a ring has places. Two connections for each that the others may have had an answer twice.
@@ -157,12 +174,12 @@ fn a_thread_that_waits_for_blocking_calls_hardly_sleeps() {
         assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
         usage.ru_nvcsw
     }
-    if std::env::var_os("ASAN_OPTIONS").or(std::env::var_os("TSAN_OPTIONS")).is_some() {
+    if is_sanitized() {
         return; // All is slow.
     }
     let runtime = current();
     // A processor that others want is given away.
-    let tries = (0..20).map(|_| {
+    let tries = (0..TRIES).map(|_| {
         std::thread::sleep(Duration::from_millis(100));
         let before = switches();
         runtime.block_on(async {
@@ -178,5 +195,5 @@ fn a_thread_that_waits_for_blocking_calls_hardly_sleeps() {
         switches() - before
     });
     let slept: Vec<_> = tries.take_while(|&slept| slept > CALLS / 2).collect();
-    assert!(slept.len() < 20, "{slept:?}");
+    assert!(slept.len() < TRIES, "{slept:?}");
 }

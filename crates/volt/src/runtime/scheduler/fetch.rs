@@ -25,7 +25,6 @@ impl Worker<'_> {
     pub(super) fn next_of_injector(&self) -> Option<NonNull<Header>> {
         let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
         if is_empty() {
-            self.sent.set(0);
             self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
             return None;
         }
@@ -43,8 +42,15 @@ impl Worker<'_> {
     /// A task of the batch, or of the injector, is next. What this member has sent there is its own.
     #[inline]
     pub(super) fn count_fetched(&self) {
-        if self.sent.get() == 0 {
+        if !self.batch_is_own.get() {
             self.pace.count_fetched();
+        }
+    }
+
+    /// Between two ticks: what was sent there may be gone by now.
+    pub(super) fn forget_what_was_sent(&self) {
+        if self.sent.get() > 0 && self.shared.injector.is_empty_for(false) {
+            self.sent.set(0);
         }
     }
 
@@ -53,7 +59,6 @@ impl Worker<'_> {
     pub(super) fn fetch(&self) -> Option<NonNull<Header>> {
         self.overtook.set(false);
         if self.shared.injector.is_empty_for(self.choosy.get()) {
-            self.sent.set(0);
             return None;
         }
         self.fetch_from(self.shared.injector.consumer())
@@ -70,9 +75,10 @@ impl Worker<'_> {
         let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
         let is_quick = |task| self.shared.quick.knows(kind(task));
         let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
-        let sent = self.sent.get().saturating_sub(batch.len());
+        let sent = self.sent.get();
+        self.batch_is_own.set(sent >= batch.len());
         // Others take it, too.
-        self.sent.set(sent.min(self.shared.injector.len()));
+        self.sent.set(sent.saturating_sub(batch.len()).min(self.shared.injector.len()));
         let first = batch.pop()?;
         self.slot.metrics.batch_fetches.add(1);
         if batch.len() == 0 {
@@ -113,6 +119,7 @@ impl Worker<'_> {
                 // What will be there has its turn after what stays here, this time: it may be the rest of what
                 // one poll spawns, and others take it.
                 self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
+                self.sent.set(0);
             }
             self.sent.set(self.sent.get() + sent);
             self.shared.overflow(pushed);

@@ -36,6 +36,7 @@ impl Worker<'_> {
         let tick = self.pace.tick(now, queued);
         self.look_for_crowd(now);
         self.rested.set(false);
+        self.forget_what_was_sent();
         if tick.long_ns.is_some() {
             self.cut_round();
             self.share_ring();

@@ -182,6 +182,9 @@ impl Pace {
             self.since_look.set(0);
             self.looked_ns.set(now);
         } else {
+            if looked.is_some() {
+                self.looked_ns.set(now);
+            }
             let earlier = if looked.is_some() { 0 } else { self.since_look.get() };
             let polls = self.tick.get() - looked.unwrap_or(0);
             self.since_look.set(earlier.saturating_add(polls));

@@ -73,7 +73,9 @@ impl Worker<'_> {
         // ORD relaxed: as above.
         self.slot.bystander.store(self.is_bystander(), Relaxed);
         // ORD relaxed: as above.
-        self.slot.vain_until.store(self.vain_until(), Relaxed);
+        self.slot
+            .vain_until
+            .store(if self.steals_in_vain() { self.vain_until() } else { 0 }, Relaxed);
         let roles = self.shared.idle.park(self.index, searching, returns);
         // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
         self.slot.metrics.parks.add(1);

@@ -31,12 +31,13 @@ pub(super) struct Vain {
 }
 
 impl Vain {
-    /// A task was set aside.
+    /// A task was set aside. (If it was not stolen, it may count as one that was.)
     pub(super) fn set_aside(&self) {
-        self.aside.set(self.aside.get().saturating_add(1));
+        self.aside.set(self.stolen.get().min(self.aside.get() + 1));
     }
 
-    /// So many were stolen, at the time `now`; those before were run or set aside.
+    /// So many were stolen, at the time `now`; those before were run or set aside. If these are enough to tell, the new ones
+    /// are not looked at: it may be back only after some time, and set aside others in it.
     pub(super) fn stole(&self, tasks: u32, now: impl FnOnce() -> u64) {
         let stolen = self.stolen.get();
         if stolen >= ENOUGH {
@@ -47,11 +48,9 @@ impl Vain {
             } else {
                 self.lasts_ns.set(0);
             }
-            self.stolen.set(0);
-        }
-        if self.stolen.get() == 0 {
-            // These were not stolen.
             self.aside.set(0);
+            self.stolen.set(0);
+            return;
         }
         self.stolen.set(self.stolen.get().saturating_add(tasks));
     }
@@ -73,7 +72,7 @@ impl Shared {
     /// True if that time has not come.
     #[inline]
     pub(super) fn is_before(&self, until_ns: u64) -> bool {
-        until_ns != 0 && self.driver_handle.clock.now_ns() < until_ns
+        until_ns != 0 && !cfg!(volt_loom) && self.driver_handle.clock.now_ns() < until_ns
     }
 }
 

@@ -96,6 +96,8 @@ pub(crate) struct Worker<'r> {
     pub(super) pace: Pace,
     /// So many tasks of the injector may be those that this member's ring had no room for.
     pub(super) sent: Cell<usize>,
+    /// As those of the batch.
+    pub(super) batch_is_own: Cell<bool>,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
     /// Where the task that is polled, or was last, has waited.
@@ -170,6 +172,7 @@ impl<'r> Worker<'r> {
             run: Run::new(),
             pace: Pace::new(&shared.config),
             sent: Cell::new(0),
+            batch_is_own: Cell::new(false),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
             fan_in: Cell::new(false),
