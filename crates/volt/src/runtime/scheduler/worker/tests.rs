@@ -392,6 +392,7 @@ fn the_queues_have_the_designs_sizes() {
         assert_eq!(places(&worker), [1, 256, 0, 0]);
         drop(shared.spawn(async {}));
         assert_eq!(places(&worker), [1, 129, 0, 128]);
+        worker.pace.set_poll_ns(5_000.0);
         drop(worker.fetch().map(|task| worker.adopt(task)));
         assert_eq!(places(&worker), [1, 129, 32, 95]);
         let taken =
