@@ -246,8 +246,8 @@ impl Worker<'_> {
         }
     }
 
-    /// A poll of `kind` took so long, which is not quick. If this member has done `steps` by now, it has done nothing else
-    /// meanwhile, and the kind is not quick.
+    /// A poll of `kind` took so long. If that is a look's time or more, and this member has done `steps` by now, so nothing else
+    /// meanwhile, the kind is not quick.
     pub(super) fn judge_poll(&self, took: u64, steps: u64, kind: usize) {
         if took < LOOK_NS || self.handed_over.get() || self.slot.steps() != steps {
             return;

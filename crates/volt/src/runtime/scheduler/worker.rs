@@ -96,7 +96,7 @@ pub(crate) struct Worker<'r> {
     pub(super) pace: Pace,
     /// So many tasks of the injector may be those that this member's ring had no room for.
     pub(super) sent: Cell<usize>,
-    /// As those of the batch.
+    /// The tasks of the batch are such.
     pub(super) batch_is_own: Cell<bool>,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
