@@ -283,7 +283,8 @@ impl Builder {
 
     /// Looks at the global queue every `polls` polls. If not called, the interval adapts to the
     /// time that polls take: one round of the worker's own tasks, from about 10 us to 250 us, and from
-    /// 1 to 255 polls.
+    /// 1 to 255 polls; or one poll, while polls take 2 us or more and tasks for which the worker's queue had no room are
+    /// there.
     ///
     /// ```
     /// let runtime = volt::runtime::Builder::new_multi_thread()

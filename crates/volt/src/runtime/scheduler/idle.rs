@@ -67,7 +67,7 @@
 //! have, and (c) is about them. Where none of them is parked, it waits for one that runs.
 //!
 //! And a post wakes no guest that keeps off (`shy.rs`) if there is a watcher: either a worker goes on, which looks before
-//! it parks, or the watcher finds that none does; one that would stop beside work watches on.
+//! it parks, or the watcher finds that none does; one that would stop beside work watches on until it has caught one.
 //!
 //! Cost: `notify` with nobody to wake 1 load. Parking 2 RMW, waking somebody 3 RMW and a system
 //! call.

@@ -30,8 +30,10 @@ impl Worker<'_> {
     /// Between two ticks.
     #[cold]
     pub(super) fn maintain(&self) {
-        // Each of those that overtook is a tick of its own after a long one: it may be long as well.
-        let queued = if self.overtook.get() { 0 } else { self.slot.batch.len() };
+        // Each of those that overtook is a tick of its own after a long one: it may be long as well. And what is its own
+        // is in the mean.
+        let counts = self.overtook.get() || self.batch_is_own.get();
+        let queued = if counts { 0 } else { self.slot.batch.len() };
         let now = self.now_ns();
         let tick = self.pace.tick(now, queued);
         self.look_for_crowd(now);
@@ -109,6 +111,7 @@ impl Worker<'_> {
             return self.push(task);
         }
         self.overtook.set(true);
+        self.batch_is_own.set(false);
         // SAFETY: this member owns the ring, and there is room.
         unsafe { self.slot.batch.push_quiet(task) };
     }

@@ -17,8 +17,8 @@
 //! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if that is
 //! longer: a task from outside waits about as long as one from inside, which goes to the end of the
 //! ring. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
-//! batch is worth it. What was taken from the injector is run in between, and not counted: it is the
-//! member's own polls that are measured. A tick in which some of it ran tells only how long the own
+//! batch is worth it. What was taken from the injector is run in between, and not counted, unless the member has sent
+//! it there (`fetch.rs`, which also says when such tasks come sooner): it is the member's own polls that are measured. A tick in which some of it ran tells only how long the own
 //! ones took at most, so it lowers the mean, and never raises it.
 //!
 //! What is left: polls that become long at once, of kinds that were all seen to be quick, on members
@@ -327,6 +327,18 @@ impl Pace {
     #[cfg(all(test, not(volt_loom)))]
     pub(super) fn set_poll_ns(&self, ns: f32) {
         self.poll_ns.set(ns);
+    }
+
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn polls_left(&self) -> u32 {
+        self.left.get()
+    }
+
+    /// For a test: the polls of this tick take a millisecond each, and more than a tick may.
+    #[cfg(all(test, not(volt_loom)))]
+    pub(super) fn began_long_ago(&self) {
+        let now = crate::time::machine_ns();
+        self.start_ns.set(now - 1_000_000 * u64::from(self.tick.get()));
     }
 
     /// Counts a poll of a task from a batch of the injector.

@@ -283,7 +283,8 @@ impl Worker<'_> {
     /// would rather leave the driver to another: [`give_driver`](Self::give_driver).) Events and timers wait for 60 us
     /// meanwhile, or as between two ticks, as long as it is woken each time.
     fn linger_and_wait_in_driver(&self, limit: Option<Duration>) -> bool {
-        if !self.shared.is_current_thread() {
+        // By a clock that stands still, a look is never due.
+        if !self.shared.is_current_thread() || self.shared.driver_handle.clock.is_paused() {
             return self.wait_in_driver(limit);
         }
         let is_notified = || self.park.is_notified();

@@ -292,6 +292,9 @@ impl<'r> Worker<'r> {
         let (start, steps) = (self.now_ns(), self.slot.steps().wrapping_add(1));
         let step = self.poll_now(task);
         let took = self.now_ns().saturating_sub(start);
+        if let (Some(slow), Some(timing)) = (&self.shared.slow, &timing) {
+            slow.end(timing, Some(&self.slot.metrics));
+        }
         if took < QUICK_NS && !self.shared.blocks.knows(kind) {
             self.shared.quick.learn(kind);
             if timing.is_none() {
@@ -302,9 +305,6 @@ impl<'r> Worker<'r> {
             self.judge_poll(took, steps, kind);
         } else if took >= QUICK_NS {
             self.look_between_yields(kind);
-        }
-        if let (Some(slow), Some(timing)) = (&self.shared.slow, timing) {
-            slow.end(&timing, Some(&self.slot.metrics));
         }
         step
     }

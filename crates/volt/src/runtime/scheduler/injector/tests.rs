@@ -110,3 +110,56 @@ fn a_batch_has_one_that_was_set_aside_and_quick_ones_behind_it() {
     assert_eq!(values(queue.consumer().pop_batch(9, Some(is_quick))), [18, 19, 0]);
     assert!(queue.is_empty_for(false) && !queue.has_set_aside());
 }
+
+/// So many open tasks come before the last of those that were set aside, all of which are not quick.
+fn before_the_last(open: usize, aside: usize, count: usize) -> usize {
+    let (nodes, queue) = (nodes(open + aside), Injector::new());
+    queue.push_batch(nodes[..open].iter().map(NonNull::from).collect());
+    for node in &nodes[open..] {
+        // SAFETY: the nodes outlive the queue, and each is pushed once.
+        unsafe { queue.set_aside(NonNull::from(node)) };
+    }
+    let mut taken = Vec::new();
+    while queue.has_set_aside() {
+        let batch = values(queue.consumer().pop_batch(count, Some(|_| false)));
+        assert!((1..=count).contains(&batch.len()));
+        taken.extend(batch);
+    }
+    taken.iter().filter(|&&value| value < open).count()
+}
+
+/// A task waits as long in one list as in the other, whichever is longer: neither is over long before the other.
+#[test]
+fn each_list_gives_as_large_a_part_of_its_tasks() {
+    for (open, aside) in [(10, 1000), (300, 300), (1000, 10), (7, 500)] {
+        for count in [1, 2, 5, 64] {
+            let before = before_the_last(open, aside, count);
+            assert!(before >= open / 2, "{open} {aside} {count}: {before}");
+        }
+    }
+    for (open, aside) in [(1000, 10), (1000, 100)] {
+        for count in [1, 2, 5] {
+            let before = before_the_last(open, aside, count);
+            assert!(before >= open * 9 / 10, "{open} {aside} {count}: {before}");
+        }
+    }
+}
+
+/// Quick ones go before those that wait for their turn beside what was set aside.
+#[test]
+fn quick_tasks_do_not_wait_for_slow_ones_that_were_set_aside() {
+    let (nodes, queue) = (nodes(100), Injector::new());
+    // SAFETY: the nodes outlive the queue, and are pushed once.
+    unsafe { queue.push(NonNull::from(&nodes[0])) };
+    for node in &nodes[1..] {
+        // SAFETY: the nodes outlive the queue, and each is pushed once.
+        unsafe { queue.set_aside(NonNull::from(node)) };
+    }
+    let is_first = |node: NonNull<Node>| {
+        // SAFETY: the test keeps the nodes.
+        unsafe { node.as_ref() }.value == 0
+    };
+    assert_eq!(values(queue.consumer().pop_batch(8, Some(is_first))), [1, 0]);
+    assert_eq!(values(queue.consumer().pop_batch(8, Some(is_first))), [2]);
+    while queue.pop().is_some() {}
+}

@@ -1,0 +1,76 @@
+//! What counts as a member's own.
+
+use crate::runtime::config::Config;
+use crate::runtime::context;
+use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::pace::Waited;
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::Worker;
+use crate::time::Clock;
+
+/// A worker whose polls take 150 us, and which has sent `sent` of the `there` tasks of the injector.
+fn with_injector(sent: usize, there: usize, test: impl FnOnce(&Worker<'_>)) {
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    worker.pace.set_poll_ns(150_000.0);
+    let tasks: Vec<_> = (0..there).map(|i| shared.spawn(async move { i })).collect();
+    assert_eq!(shared.injector.len(), there);
+    worker.sent.set(sent);
+    context::with_worker(&worker, || test(&worker));
+    drop(tasks);
+    shared.begin_shutdown();
+    context::with_worker(&worker, || worker.end());
+}
+
+fn fetch(worker: &Worker<'_>) {
+    let task = worker.fetch().unwrap();
+    worker.adopt(task).run();
+    assert!(worker.slot.batch.len() > 8);
+}
+
+#[test]
+fn a_batch_is_own_if_all_that_was_there_was_sent() {
+    for (sent, is_own) in [(0, false), (128, false), (300, true)] {
+        with_injector(sent, 300, |worker| {
+            fetch(worker);
+            assert_eq!(worker.batch_is_own.get(), is_own, "{sent}");
+        });
+    }
+}
+
+/// The ticks of a flood from outside are as long as these have shown; one's own are in the mean.
+#[test]
+fn a_batch_that_is_own_makes_no_tick_longer() {
+    for (sent, longer) in [(0, true), (300, false)] {
+        with_injector(sent, 300, |worker| {
+            fetch(worker);
+            // So much that the next tick has one poll of the member's own.
+            while worker.pace.polls_left() > 0 {
+                worker.pace.count();
+            }
+            worker.pace.began_long_ago();
+            worker.maintain();
+            assert_eq!(worker.pace.polls_left() > 1, longer, "{sent}");
+        });
+    }
+}
+
+#[test]
+fn what_overtakes_is_not_of_a_batch_that_is_own() {
+    with_injector(300, 300, |worker| {
+        fetch(worker);
+        while let Some(task) = worker.slot.batch.pop() {
+            worker.adopt(task).run();
+        }
+        let task = worker.shared.injector.pop().unwrap();
+        // SAFETY: the handle keeps the task alive.
+        worker.shared.quick.learn(unsafe { task.as_ref() }.type_key());
+        worker.waited.set(Waited::Ring);
+        worker.overtakes.set(true);
+        worker.keep_found(task);
+        worker.overtakes.set(false);
+        assert!(worker.overtook.get() && !worker.batch_is_own.get());
+    });
+}
