@@ -32,4 +32,5 @@ pub(crate) mod threads;
 mod vain;
 mod visits;
 mod waiting;
+mod wish;
 pub(crate) mod worker;

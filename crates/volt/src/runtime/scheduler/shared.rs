@@ -32,6 +32,7 @@ use super::ring::{Pushed, Ring};
 use super::threads::Threads;
 use super::visits::Visits;
 use super::waiting::Waiting;
+use super::wish::Wishes;
 use super::{registry, stall};
 use crate::runtime::blocking::{self, Pool};
 use crate::runtime::config::Config;
@@ -155,8 +156,7 @@ pub(crate) struct Shared {
     pub(crate) slow: Option<Box<SlowPolls>>,
     pub(super) owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
-    /// The index + 1 of a member that would rather wait in the driver itself. A hint.
-    driver_wish: AtomicUsize,
+    pub(super) wishes: Wishes,
     /// How the watcher sleeps (`stall.rs`).
     pub(super) sleep: stall::Sleep,
     pub(super) crowd: Crowd,
@@ -229,7 +229,7 @@ impl Shared {
             slow,
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),
-            driver_wish: AtomicUsize::new(0),
+            wishes: Wishes::new(),
             sleep: stall::Sleep::new(),
             crowd: Crowd::new(),
             driver_handle,
@@ -501,23 +501,6 @@ impl Shared {
         self.driver_turns.add(1);
         // SAFETY: obligation: nobody else has the driver.
         self.driver.with_mut(|driver| f(unsafe { &mut *driver }))
-    }
-
-    /// Member `index` asks whoever waits in the driver to make room.
-    pub(super) fn wish_for_driver(&self, index: usize) {
-        // ORD relaxed: a hint; the reactor's wake-up orders it.
-        self.driver_wish.store(index + 1, Relaxed);
-        self.driver_handle.unpark();
-    }
-
-    /// Who has asked for the driver.
-    pub(super) fn take_driver_wish(&self) -> Option<usize> {
-        // ORD relaxed: a hint.
-        if self.driver_wish.load(Relaxed) == 0 {
-            return None;
-        }
-        // ORD relaxed: as above.
-        self.driver_wish.swap(0, Relaxed).checked_sub(1)
     }
 
     /// True once the runtime shuts down.

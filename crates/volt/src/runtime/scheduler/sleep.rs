@@ -62,7 +62,8 @@ impl Worker<'_> {
     fn publish(&self) {
         self.judge_run();
         self.be_shy_again();
-        let returns = self.ran.replace(false) && !self.leaves_driver();
+        let takes = self.ran.replace(false) || self.shared.wishes.take_company();
+        let returns = takes && !self.leaves_driver();
         let searching = self.searching.replace(false);
         // ORD relaxed: before the change of the members' state ([ID3]).
         // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_join_that_parks`.
@@ -92,8 +93,12 @@ impl Worker<'_> {
     /// True if this member leaves a driver that nobody has to the members that run, since each of them
     /// is in a poll of a quick kind and will be back there soon. (If one is not, the watcher takes the
     /// driver.) Otherwise two members whose tasks talk to each other would take turns in the driver,
-    /// and get each other out of it for each event.
+    /// and get each other out of it for each event. (Not if these polls are so long that one of them has asked for
+    /// company: `wish.rs`.)
     fn leaves_driver(&self) -> bool {
+        if self.is_company_wanted() {
+            return false;
+        }
         let summary = self.shared.idle.load();
         let working = summary.attached() - summary.parked().min(summary.attached());
         let us = summary.searching() + usize::from(!self.searching.get());
@@ -232,7 +237,9 @@ impl Worker<'_> {
         call_hook(self.shared.config.on_thread_park.as_deref());
         memory::give_back();
         let mut turned = false;
+        let mut start = None;
         let reasons = if roles.driver {
+            start = self.begins_to_wait();
             turned = self.linger_and_wait_in_driver(limit);
             self.park.take()
         } else if roles.watcher && self.dozes() {
@@ -251,6 +258,9 @@ impl Worker<'_> {
         self.look_for_crowd(now);
         self.woke(reasons, roles);
         if self.is_running() {
+            if let Some(start) = start.filter(|_| turned) {
+                self.has_waited(start, now);
+            }
             self.put_off_watcher();
         }
         if let Some(hook) = self.shared.config.on_thread_unpark.as_deref() {
@@ -392,7 +402,7 @@ impl Worker<'_> {
             return self.get_up(false);
         }
         if roles.driver {
-            if let Some(index) = self.shared.take_driver_wish() {
+            if let Some(index) = self.shared.wishes.take_driver() {
                 return self.pass_driver(index);
             }
         }

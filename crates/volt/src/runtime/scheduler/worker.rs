@@ -122,6 +122,8 @@ pub(crate) struct Worker<'r> {
     pub(super) root_wakes: Cell<u32>,
     /// How often it was woken for one of them by another thread while it waited in the driver.
     pub(super) rings: Cell<u32>,
+    /// How often in a row it has waited in the driver for what was there already (`wish.rs`).
+    pub(super) ready_waits: Cell<u32>,
     /// What the workers had polled when it last wanted to wait in the driver.
     pub(super) others_polls: Cell<u64>,
     pub(super) linger: Linger,
@@ -186,6 +188,7 @@ impl<'r> Worker<'r> {
             before_root: Cell::new(0),
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
+            ready_waits: Cell::new(0),
             others_polls: Cell::new(0),
             linger: Linger::new(),
             handed_over: Cell::new(false),
