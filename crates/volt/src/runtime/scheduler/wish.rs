@@ -10,6 +10,10 @@
 //! [`LONG_NS`], asks another one to wait in the driver, and for [`COMPANY_NS`] nobody leaves the driver to those that run
 //! (`Worker::leaves_driver`): each of them goes back there after its polls, and so they change places.
 //!
+//! Where one end only begins when the other one has ended, as with requests that are made one after the other, that is a wake-up
+//! on a cold processor for each. Then the others are parked already when somebody wakes up for an event. If that was so for most of
+//! [`ENOUGH`] waits, it is over, and nobody asks again for [`PAUSE_NS`], or twice as long each time in a row.
+//!
 //! Not with shorter polls: the other one is up no sooner, and its processor has none of what is read and written in its
 //! cache. Of streams whose polls took 20 us, some had more and some less of a gain than that costs.
 //!
@@ -18,7 +22,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicU64, AtomicUsize};
+use volt_sync::internal::primitive::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
 use super::shared::Shared;
 use super::worker::Worker;
@@ -29,6 +33,11 @@ const LONG_NS: f32 = 40_000.0;
 const AT_ONCE_NS: u64 = 5_000;
 /// For so long a wish for company lasts.
 const COMPANY_NS: u64 = 8_000_000;
+/// After that in vain, nobody asks for so long, at first and at most.
+const PAUSE_NS: u64 = 64_000_000;
+const MOST_NS: u64 = 1_024_000_000;
+/// So many waits tell whether it was in vain.
+const ENOUGH: u32 = 4;
 /// So often.
 const IN_A_ROW: u32 = 3;
 
@@ -41,12 +50,23 @@ pub(super) struct Wishes {
     company: AtomicBool,
     /// Until when nobody should leave the driver to others; 0 if nobody has asked for that.
     company_until_ns: AtomicU64,
+    /// Waits in the driver since then, and those of them that ended while another member was in a poll.
+    waits: AtomicU32,
+    gains: AtomicU32,
+    /// How long nobody asks again after that, if it was in vain.
+    pause_ns: AtomicU64,
 }
 
 impl Wishes {
     pub(super) fn new() -> Self {
-        let company_until_ns = AtomicU64::new(0);
-        Self { driver: AtomicUsize::new(0), company: AtomicBool::new(false), company_until_ns }
+        Self {
+            driver: AtomicUsize::new(0),
+            company: AtomicBool::new(false),
+            company_until_ns: AtomicU64::new(0),
+            waits: AtomicU32::new(0),
+            gains: AtomicU32::new(0),
+            pause_ns: AtomicU64::new(0),
+        }
     }
 
     /// Who has asked for the driver.
@@ -68,6 +88,53 @@ impl Wishes {
     }
 }
 
+/// All of these are hints: relaxed, and what two members count at the same time may be counted once.
+impl Wishes {
+    #[inline]
+    fn is_company_wanted(&self, now: impl FnOnce() -> u64) -> bool {
+        // ORD relaxed: a hint.
+        let until = self.company_until_ns.load(Relaxed);
+        until != 0 && now() < until
+    }
+
+    /// Somebody has waited in the driver until `now`, for what came later; `others` were in a poll then.
+    fn count_wait(&self, others: bool, now: u64) {
+        // ORD relaxed: hints.
+        let [waits, gains] = [&self.waits, &self.gains].map(|it| it.load(Relaxed));
+        let (mut waits, mut gains) = (waits + 1, gains + u32::from(others));
+        if waits >= ENOUGH {
+            let mut pause = 0;
+            if gains < waits / 2 {
+                // ORD relaxed: a hint.
+                pause = (2 * self.pause_ns.load(Relaxed)).clamp(PAUSE_NS, MOST_NS);
+                // ORD relaxed: as above.
+                self.company_until_ns.store(now, Relaxed);
+            }
+            // ORD relaxed: as above.
+            self.pause_ns.store(pause, Relaxed);
+            (waits, gains) = (0, 0);
+        }
+        // ORD relaxed: as above.
+        self.waits.store(waits, Relaxed);
+        // ORD relaxed: as above.
+        self.gains.store(gains, Relaxed);
+    }
+
+    /// Begins at the time `now`, unless it lasts, or was in vain lately.
+    fn begins_company(&self, now: u64) -> bool {
+        // ORD relaxed: hints.
+        let [until, pause] = [&self.company_until_ns, &self.pause_ns].map(|it| it.load(Relaxed));
+        if now < until.saturating_add(pause) {
+            return false;
+        }
+        // ORD relaxed: as above.
+        self.company_until_ns.store(now.saturating_add(COMPANY_NS), Relaxed);
+        // ORD relaxed: as above.
+        self.company.store(true, Relaxed);
+        true
+    }
+}
+
 impl Shared {
     /// Member `index` asks whoever waits in the driver to make room.
     pub(super) fn wish_for_driver(&self, index: usize) {
@@ -81,12 +148,8 @@ impl Worker<'_> {
     /// Has a member asked for company lately?
     #[inline]
     pub(super) fn is_company_wanted(&self) -> bool {
-        if cfg!(volt_loom) {
-            return false;
-        }
-        // ORD relaxed: a hint.
-        let until = self.shared.wishes.company_until_ns.load(Relaxed);
-        until != 0 && self.now_ns() < until
+        // In a model no time passes, so that nobody asks.
+        !cfg!(volt_loom) && self.shared.wishes.is_company_wanted(|| self.now_ns())
     }
 
     /// Before a wait in the driver: the time, if it tells something.
@@ -101,6 +164,12 @@ impl Worker<'_> {
         let at_once = now.saturating_sub(start) < AT_ONCE_NS;
         let in_a_row = if at_once { self.ready_waits.get() + 1 } else { 0 };
         self.ready_waits.set(in_a_row);
+        let wishes = &self.shared.wishes;
+        if !at_once && wishes.is_company_wanted(|| now) {
+            let summary = self.shared.idle.load();
+            let idle = summary.parked() + summary.searching() + 1;
+            wishes.count_wait(summary.attached() > idle, now);
+        }
         if in_a_row >= IN_A_ROW {
             self.ready_waits.set(0);
             self.ask_for_company(now);
@@ -110,11 +179,8 @@ impl Worker<'_> {
     #[cold]
     fn ask_for_company(&self, now: u64) {
         let summary = self.shared.idle.load();
-        if summary.wants_searcher() && !summary.driver_taken() {
-            // ORD relaxed: hints.
-            self.shared.wishes.company_until_ns.store(now.saturating_add(COMPANY_NS), Relaxed);
-            // ORD relaxed: as above.
-            self.shared.wishes.company.store(true, Relaxed);
+        let is_free = summary.wants_searcher() && !summary.driver_taken();
+        if is_free && self.shared.wishes.begins_company(now) {
             self.shared.notify();
         }
     }

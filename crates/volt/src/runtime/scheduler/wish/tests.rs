@@ -1,5 +1,7 @@
 use super::super::by_hand::with_members;
-use super::{AT_ONCE_NS, IN_A_ROW, LONG_NS};
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{AT_ONCE_NS, COMPANY_NS, ENOUGH, IN_A_ROW, LONG_NS, Wishes};
 use crate::runtime::context;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 
@@ -55,4 +57,34 @@ fn nobody_is_asked_while_another_member_is_in_the_driver() {
         assert!(shared.idle.is_parked(other.index) && !shared.wishes.take_company());
         assert!(!asks.is_company_wanted());
     });
+}
+
+/// When somebody may ask again, after each of these waits of which so many have gained something.
+fn pauses(gains: u32, times: usize) -> Vec<u64> {
+    let wishes = Wishes::new();
+    let mut now = 1;
+    let pauses = (0..times).map(|_| {
+        assert!(wishes.begins_company(now));
+        assert!(!wishes.begins_company(now), "it lasts");
+        for wait in 0..ENOUGH {
+            assert!(wishes.is_company_wanted(|| now));
+            wishes.count_wait(wait < gains, now);
+        }
+        let was = now;
+        while !wishes.begins_company(now) {
+            now += COMPANY_NS;
+        }
+        // That was asked, and not for the loop.
+        wishes.company_until_ns.store(0, Relaxed);
+        now - was
+    });
+    pauses.collect()
+}
+
+#[test]
+fn company_that_gains_nothing_is_over_and_not_asked_for_again_for_longer_and_longer() {
+    let expected: Vec<_> = [64, 128, 256, 512, 1024, 1024].map(|ms| ms * 1_000_000).into();
+    assert_eq!(pauses(0, 6), expected);
+    assert_eq!(pauses(ENOUGH / 2 - 1, 6), expected);
+    assert_eq!(pauses(ENOUGH / 2, 6), [COMPANY_NS; 6]);
 }
