@@ -49,7 +49,9 @@ fn run() -> Result<(), String> {
     if let Some(workers) = arguments.next() {
         match workers.parse() {
             Ok(workers) if workers > 0 => _ = builder.worker_threads(workers),
-            _ => return Err(format!("not a number of workers: {workers:?}")),
+            _ => {
+                return Err(format!("the number of workers is {workers:?}, not a positive number"));
+            }
         }
     }
     if arguments.next().is_some() {

@@ -18,6 +18,7 @@ pub fn never<T>() -> T {
 ///
 /// # Panics
 /// If the runtime cannot be built: the macro's function has nobody to return that to.
+#[track_caller]
 pub fn block_on<R, F: Future<Output = R>>(builder: &mut Builder, future: F) -> R {
     match builder.build() {
         Ok(runtime) => runtime.block_on(future),

@@ -227,7 +227,11 @@ fn wrong_arguments_are_named() {
         ("tcp_echo", vec![&*taken], "cannot listen on \"127.0.0.1:"),
         ("tcp_echo", vec!["127.0.0.1:0", "more"], "usage: tcp_echo "),
         ("http_hello", vec!["127.0.0.1:99999"], "cannot listen on \"127.0.0.1:99999\": "),
-        ("http_hello", vec!["127.0.0.1:0", "0"], "not a number of workers: \"0\""),
+        (
+            "http_hello",
+            vec!["127.0.0.1:0", "0"],
+            "the number of workers is \"0\", not a positive number",
+        ),
         ("http_hello", vec!["127.0.0.1:0", "2", "more"], "usage: http_hello "),
     ] {
         let output = example(name).args(&arguments).output().unwrap();

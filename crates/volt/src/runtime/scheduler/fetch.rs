@@ -2,7 +2,7 @@
 //!
 //! A ring that is full sends its older half there. So these tasks are older than all that is in the ring, and this
 //! member takes them first, as long as they may be there: it has one of its own polls for each batch. (What is sent to an
-//! empty injector has its turn after a round of the ring, once.) They count as the member's own. Otherwise some tasks
+//! empty injector has its turn after a round of the ring, once.) They count as the member's own, if nothing of others is there. Otherwise some tasks
 //! would have their turn in each round, and others in every fifth: of 2,000 connections, one in a hundred waited for 3 to 5
 //! times as long as half of them, on one thread, and the last ones for 8 times as long.
 //!
@@ -84,10 +84,10 @@ impl Worker<'_> {
         // SAFETY: the injector has its `Notified`, and so it is alive.
         let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
         let is_quick = |task| self.shared.quick.knows(kind(task));
-        let there = self.shared.injector.len();
+        let there = self.shared.injector.len_for(choosy);
         let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
         let sent = self.sent.get();
-        // What was there before comes first.
+        // If nothing of others may be there: that would come first.
         self.batch_is_own.set(sent >= there && self.keeps_order());
         // Others take it, too.
         self.sent.set(sent.saturating_sub(batch.len()).min(self.shared.injector.len()));

@@ -5,13 +5,14 @@
 //!
 //! There are two lists: the *open* tasks are for every member, and those *set aside* for the ones that poll
 //! anything. A choosy guest (`quick.rs`) sets aside what is not for it, and so finds what waits behind that. A
-//! batch has the oldest task that was set aside, which is polled at once, and besides only such as have become
+//! batch has the oldest task that was set aside, if one is due, which is polled at once, and besides only such as have become
 //! known to be quick: the others would lie where the guest steals them, and sets them aside again. With whole
 //! batches, one task of each was polled and the rest went round, some of them for ever.
 //!
 //! Each list gives as large a part of its tasks as the other one, so that a task waits as long in either. Rejected: half a batch
 //! of each. Of 2,000 connections whose requests took 300 us, a guest set some aside as soon as they came, and those
-//! were next: half of all waited for 0.1 s, and one in a hundred for 0.9. In turn, that is 0.3 and 0.6.
+//! were next: half of all waited for 0.1 s, and one in a hundred for 0.9. In turn, that is 0.3 and 0.6. (Quick tasks among the
+//! first open ones go before slow ones whose turn has not come.)
 //!
 //! Rejected: a lock-free queue. Producers are threads that wake single tasks, consumers take up to
 //! 64 at once; the short critical section is cheaper than the reclamation such a queue needs.
@@ -138,6 +139,20 @@ impl<T: Linked> Chain<T> {
         taken
     }
 
+    /// Takes up to `count` of the first 64 nodes that are `wanted`, from between the others.
+    fn take_some(&mut self, count: usize, wanted: impl Fn(NonNull<T>) -> bool) -> Self {
+        let (mut taken, mut passed) = (Self::new(), Self::new());
+        while taken.len < count && taken.len + passed.len < MAX_BATCH {
+            let Some(node) = self.pop() else { break };
+            let to = if wanted(node) { &mut taken } else { &mut passed };
+            // SAFETY: it was this chain's.
+            unsafe { to.push(node) };
+        }
+        passed.append(std::mem::replace(self, Self::new()));
+        *self = passed;
+        taken
+    }
+
     /// Takes the first `count` nodes, or all.
     fn take(&mut self, count: usize) -> Self {
         let mut taken = Self::new();
@@ -189,7 +204,7 @@ struct Lists<T> {
     open: Chain<T>,
     set_aside: Chain<T>,
     /// What the last batches have left of what was due: to those that were set aside, and to open ones beside these.
-    carry: [usize; 2],
+    carry: [u64; 2],
 }
 
 impl<T: Linked> Lists<T> {
@@ -225,16 +240,16 @@ impl<T: Linked> Lists<T> {
             return (self.open.take(left), taken);
         }
         let mut others = self.open.take(due(taken.len() * open, aside, carry_open).min(left));
-        others.append(self.open.take_while(left - others.len(), &is_quick));
+        others.append(self.open.take_some(left - others.len(), &is_quick));
         (others, taken)
     }
 }
 
-/// The whole part of `amount / of`, with what was left before; what is left now is in `carry`.
-fn due(amount: usize, of: usize, carry: &mut usize) -> usize {
-    let sum = amount + *carry;
-    *carry = sum % of;
-    sum / of
+/// The whole part of `amount / of`, with what was left of it before: `carry` is that, in parts of 2^32.
+fn due(amount: usize, of: usize, carry: &mut u64) -> usize {
+    let sum = (((amount as u128) << 32) / of as u128) as u64 + *carry;
+    *carry = sum & u64::from(u32::MAX);
+    (sum >> 32) as usize
 }
 
 /// The lengths of both lists: in the low half that of the open tasks. (The 4,294,967,296 tasks that do not fit into a half
@@ -336,7 +351,7 @@ impl<T: Linked> Injector<T> {
     }
 
     #[inline]
-    fn len_for(&self, choosy: bool) -> usize {
+    pub(crate) fn len_for(&self, choosy: bool) -> usize {
         // ORD relaxed: a hint; whoever acts on it takes the lock.
         Lens(self.lens.load(Relaxed)).seen_by(choosy)
     }

@@ -390,7 +390,7 @@ impl Shared {
         self.notify_if(|_, index| !self.keeps_off(index));
     }
 
-    fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) {
+    pub(super) fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) {
         if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
             self.unpark(index);
         }

@@ -62,8 +62,8 @@ impl Worker<'_> {
     fn publish(&self) {
         self.judge_run();
         self.be_shy_again();
-        let takes = self.ran.replace(false) || self.shared.wishes.take_company();
-        let returns = takes && !self.leaves_driver();
+        let invited = self.shared.wishes.take_company() && self.is_company_wanted();
+        let returns = (self.ran.replace(false) || invited) && !self.leaves_driver();
         let searching = self.searching.replace(false);
         // ORD relaxed: before the change of the members' state ([ID3]).
         // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_join_that_parks`.
@@ -96,16 +96,13 @@ impl Worker<'_> {
     /// and get each other out of it for each event. (Not if these polls are so long that one of them has asked for
     /// company: `wish.rs`.)
     fn leaves_driver(&self) -> bool {
-        if self.is_company_wanted() {
-            return false;
-        }
         let summary = self.shared.idle.load();
         let working = summary.attached() - summary.parked().min(summary.attached());
         let us = summary.searching() + usize::from(!self.searching.get());
         if summary.driver_taken() || working <= us || working > us + LEAVE_TO {
             return false;
         }
-        self.shared.others_are_quick(self.index)
+        self.shared.others_are_quick(self.index) && !self.is_company_wanted()
     }
 
     /// A member that would leave the driver to those that run takes what is in there already: else it
@@ -258,7 +255,8 @@ impl Worker<'_> {
         self.look_for_crowd(now);
         self.woke(reasons, roles);
         if self.is_running() {
-            if let Some(start) = start.filter(|_| turned) {
+            let for_event = reasons & CLAIMED == 0 && reasons & (ROOT | EVENT) != ROOT;
+            if let Some(start) = start.filter(|_| turned && for_event) {
                 self.has_waited(start, now);
             }
             self.put_off_watcher();

@@ -37,7 +37,7 @@
 //!
 //! Who makes sure that there is a watcher when one is needed: a member that parks while others run
 //! becomes it if there is none. A member that pushes to its LIFO slot, or leaves the driver, while
-//! others are parked and none watches, wakes one; having found nothing, that one parks, and so
+//! others are parked and none watches, wakes one; having found nothing, that one parks, and mostly
 //! becomes the watcher. Since a watcher stays for as long as anything happens, this costs one
 //! wake-up for each burst of activity, not one for each push.
 //!

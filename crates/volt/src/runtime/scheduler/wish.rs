@@ -50,7 +50,7 @@ pub(super) struct Wishes {
     company: AtomicBool,
     /// Until when nobody should leave the driver to others; 0 if nobody has asked for that.
     company_until_ns: AtomicU64,
-    /// Waits in the driver since then, and those of them that ended while another member was in a poll.
+    /// Waits in the driver of late while that was so, and those of them that ended while another member was in a poll.
     waits: AtomicU32,
     gains: AtomicU32,
     /// How long nobody asks again after that, if it was in vain.
@@ -181,7 +181,9 @@ impl Worker<'_> {
         let summary = self.shared.idle.load();
         let is_free = summary.wants_searcher() && !summary.driver_taken();
         if is_free && self.shared.wishes.begins_company(now) {
-            self.shared.notify();
+            // ORD relaxed: a hint. (A choosy guest would set aside what it finds.)
+            let is_choosy = |index: usize| self.shared.slot(index).choosy.load(Relaxed);
+            self.shared.notify_if(|_, index| !is_choosy(index) && !self.shared.keeps_off(index));
         }
     }
 }

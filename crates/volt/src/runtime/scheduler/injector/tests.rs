@@ -149,9 +149,11 @@ fn each_list_gives_as_large_a_part_of_its_tasks() {
 #[test]
 fn quick_tasks_do_not_wait_for_slow_ones_that_were_set_aside() {
     let (nodes, queue) = (nodes(100), Injector::new());
-    // SAFETY: the nodes outlive the queue, and are pushed once.
-    unsafe { queue.push(NonNull::from(&nodes[0])) };
-    for node in &nodes[1..] {
+    for node in [&nodes[99], &nodes[0], &nodes[98]] {
+        // SAFETY: the nodes outlive the queue, and are pushed once.
+        unsafe { queue.push(NonNull::from(node)) };
+    }
+    for node in &nodes[1..98] {
         // SAFETY: the nodes outlive the queue, and each is pushed once.
         unsafe { queue.set_aside(NonNull::from(node)) };
     }
@@ -161,5 +163,6 @@ fn quick_tasks_do_not_wait_for_slow_ones_that_were_set_aside() {
     };
     assert_eq!(values(queue.consumer().pop_batch(8, Some(is_first))), [1, 0]);
     assert_eq!(values(queue.consumer().pop_batch(8, Some(is_first))), [2]);
+    assert_eq!(values(queue.consumer().pop_batch(100, CHOOSY)), [99, 98], "in their order");
     while queue.pop().is_some() {}
 }
