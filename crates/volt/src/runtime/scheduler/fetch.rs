@@ -1,10 +1,10 @@
 //! What a member sends to the injector, and takes from there.
 //!
 //! A ring that is full sends its older half there. So these tasks are older than all that is in the ring, and this
-//! member takes them first, as long as they may be there: it has one of its own polls for each batch. (What is sent to an
-//! empty injector has its turn after a round of the ring, once.) They count as the member's own, if nothing of others is there. Otherwise some tasks
-//! would have their turn in each round, and others in every fifth: of 2,000 connections, one in a hundred waited for 3 to 5
-//! times as long as half of them, on one thread, and the last ones for 8 times as long.
+//! member takes them first, as long as they may be there: it has one of its own polls for each batch. Otherwise some
+//! tasks would have their turn in each round, and others in every fifth: of 2,000 connections, one in a hundred waited for 3
+//! to 5 times as long as half of them, on one thread, and the last ones for 8 times as long. (What is sent to an empty
+//! injector has its turn after a round of the ring, once.) They count as the member's own, if nothing of others is there.
 //!
 //! And what it takes goes into the batch, which is next. It does not go behind newer tasks: into the ring only if that is
 //! empty.

@@ -428,8 +428,8 @@ pub(crate) struct Consumer<'a, T> {
 }
 
 impl<T: Linked> Consumer<'_, T> {
-    /// Takes up to `count` nodes, the oldest ones of each list. For a choosy member (None) only open ones; for
-    /// others what `is_quick` says so of, and first one of which that need not be so.
+    /// Takes up to `count` nodes. For a choosy member (None) the oldest open ones; for others some of each list
+    /// ([`Lists::take`]), those that were set aside first.
     pub(crate) fn pop_batch(
         self,
         count: usize,
