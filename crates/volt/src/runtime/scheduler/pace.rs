@@ -172,6 +172,13 @@ impl Pace {
         self.tick.set(self.tick.get() - self.left.replace(0));
     }
 
+    /// A tick whose beginning is not known has begun at the time `now`, or a little before.
+    pub(super) fn began_by(&self, now: u64) {
+        if self.start_ns.get() == 0 {
+            self.start_ns.set(now);
+        }
+    }
+
     /// The member has slept: a tick begins. `driver`: it waited in the driver. True if the last tick
     /// began long before.
     pub(super) fn woke(&self, now: u64, driver: bool) -> bool {

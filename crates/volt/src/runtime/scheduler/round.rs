@@ -20,25 +20,30 @@ pub(super) enum Before {
 
 impl Worker<'_> {
     /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well (as many as a tick has; one tick, if they are not quick), behind a [round](Self::round) of what they make
+    /// well (as many as a tick has; two ticks, if they are not quick), behind a [round](Self::round) of what they make
     /// runnable, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in between do
-    /// something else.
+    /// something else. One slow tick does not end it: the thread may have had no processor, and what is done by then should
+    /// not depend on that.
     #[cold]
     pub(super) fn run_round(&self) -> Step {
         self.look_around();
-        let start = self.now_ns();
         let there = (self.slot.depth() + self.shared.injector.len()) as u32;
+        let now = self.now_ns();
+        self.pace.began_by(now);
+        let (mut start, mut done_before, mut was_slow) = (now, 0, false);
         for done in 0..BUDGET.min(there.max(self.most_in_a_round() as u32)) {
             if self.pace.is_over() {
                 self.maintain();
                 if self.shared.is_shut_down() {
                     return Step::Exit;
                 }
-                let took = self.now_ns().saturating_sub(start);
-                let is_slow = took >= u64::from(done.max(1)) * QUICK_NS;
-                if is_slow || done >= there && took >= LOOK_NS {
+                let now = self.now_ns();
+                let polls = u64::from((done - done_before).max(1));
+                let is_slow = now.saturating_sub(start) >= polls * QUICK_NS;
+                if is_slow && was_slow {
                     break;
                 }
+                (start, done_before, was_slow) = (now, done, was_slow || is_slow);
             }
             let Some(task) = self.next().or_else(|| self.fetch()) else { break };
             if matches!(self.poll(task), Step::Exit) {
