@@ -18,6 +18,14 @@ fn current() -> Runtime {
 /// For what needs both processors, which other tests may have for some seconds.
 const TRIES: usize = 60;
 
+/// True if more threads than this one run, on this machine.
+#[cfg(target_os = "linux")]
+fn is_busy() -> bool {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let running = load.split([' ', '/']).nth(3).expect("the running threads of all");
+    running.parse::<u32>().unwrap() > 1
+}
+
 fn is_sanitized() -> bool {
     std::env::var_os("ASAN_OPTIONS").or(std::env::var_os("TSAN_OPTIONS")).is_some()
 }
@@ -178,10 +186,10 @@ fn a_thread_that_waits_for_blocking_calls_hardly_sleeps() {
         return; // All is slow.
     }
     let runtime = current();
-    // A processor that others want is given away.
-    let tries = (0..TRIES).map(|_| {
-        std::thread::sleep(Duration::from_millis(100));
-        let before = switches();
+    // A processor that others want is given away: a machine that is busy all the time shows nothing.
+    let mut quiet = Vec::new();
+    for _ in 0..TRIES {
+        let (was_busy, before) = (is_busy(), switches());
         runtime.block_on(async {
             for i in 0..CALLS {
                 let this = Rc::new(i);
@@ -192,8 +200,14 @@ fn a_thread_that_waits_for_blocking_calls_hardly_sleeps() {
                 assert_eq!(volt::task::spawn_blocking(call).await.unwrap(), *this + 1);
             }
         });
-        switches() - before
-    });
-    let slept: Vec<_> = tries.take_while(|&slept| slept > CALLS / 2).collect();
-    assert!(slept.len() < TRIES, "{slept:?}");
+        let slept = switches() - before;
+        if slept <= CALLS / 2 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        if !was_busy && !is_busy() {
+            quiet.push(slept);
+        }
+    }
+    assert!(quiet.len() < TRIES / 6, "{quiet:?}");
 }

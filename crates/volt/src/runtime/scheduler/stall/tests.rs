@@ -402,8 +402,9 @@ async fn answer(tell: crate::sync::oneshot::Sender<()>, to: mpsc::Sender<()>) ->
 
 #[test]
 fn who_blocks_does_not_hold_up_its_ring_while_a_choosy_guest_watches() {
+    // On a busy machine, few tries come to it.
     let mut shown = 0;
-    for _ in 0..20 {
+    for _ in 0..100 {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (tell, told) = crate::sync::oneshot::channel();
         let (to, from) = mpsc::channel();
@@ -414,6 +415,9 @@ fn who_blocks_does_not_hold_up_its_ring_while_a_choosy_guest_watches() {
         if answers {
             assert!(blocks.unwrap(), "nobody has run the other one");
             shown += 1;
+        }
+        if shown == 10 {
+            break;
         }
     }
     assert_ne!(shown, 0);
