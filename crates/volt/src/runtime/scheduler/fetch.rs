@@ -89,8 +89,10 @@ impl Worker<'_> {
         let sent = self.sent.get();
         // If nothing of others may be there: that would come first.
         self.batch_is_own.set(sent >= there && self.keeps_order());
-        // Others take it, too.
-        self.sent.set(sent.saturating_sub(batch.len()).min(self.shared.injector.len()));
+        // If most of it is its own, so is that part of the batch; else this would no longer be so for good, after one task of
+        // others. And others take it, too.
+        let own = if 2 * sent > there { batch.len() * sent / there.max(sent) } else { batch.len() };
+        self.sent.set(sent.saturating_sub(own).min(self.shared.injector.len()));
         let first = batch.pop()?;
         self.slot.metrics.batch_fetches.add(1);
         if batch.len() == 0 {

@@ -139,10 +139,10 @@ impl<T: Linked> Chain<T> {
         taken
     }
 
-    /// Takes up to `count` of the first 64 nodes that are `wanted`, from between the others.
+    /// Takes those of the first `count` nodes that are `wanted`, from between the others.
     fn take_some(&mut self, count: usize, wanted: impl Fn(NonNull<T>) -> bool) -> Self {
         let (mut taken, mut passed) = (Self::new(), Self::new());
-        while taken.len < count && taken.len + passed.len < MAX_BATCH {
+        for _ in 0..count {
             let Some(node) = self.pop() else { break };
             let to = if wanted(node) { &mut taken } else { &mut passed };
             // SAFETY: it was this chain's.
@@ -226,17 +226,16 @@ impl<T: Linked> Lists<T> {
         is_quick: impl Fn(NonNull<T>) -> bool,
     ) -> (Chain<T>, Chain<T>) {
         let (open, aside) = (self.open.len(), self.set_aside.len());
-        if aside == 0 || count == 0 {
+        if aside == 0 {
             return (self.open.take(count), Chain::new());
         }
         let [carry, carry_open] = &mut self.carry;
-        let part =
-            if count >= open + aside { aside } else { due(count * aside, open + aside, carry) };
-        let part = part.min(count);
+        let all = open + aside;
+        let part = due(count.min(all) * aside, all, carry);
         let mut taken = self.set_aside.take(part.min(1));
         taken.append(self.set_aside.take_while(part.saturating_sub(1), &is_quick));
         let left = count - taken.len();
-        if taken.len() == part.min(aside) {
+        if taken.len() == part {
             return (self.open.take(left), taken);
         }
         let mut others = self.open.take(due(taken.len() * open, aside, carry_open).min(left));

@@ -20,8 +20,8 @@ pub(super) enum Before {
 
 impl Worker<'_> {
     /// A future that has woken itself in its first poll goes behind the tasks that are there, in the injector as
-    /// well (as many as a tick has; two ticks, if they are not quick), behind a [round](Self::round) of what they make
-    /// runnable, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in between do
+    /// well (as many as a tick has; up to the second tick whose polls were not quick), behind as many polls of what they make
+    /// runnable as in Tokio, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in between do
     /// something else. One slow tick does not end it: the thread may have had no processor, and what is done by then should
     /// not depend on that.
     #[cold]

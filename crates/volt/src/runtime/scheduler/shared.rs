@@ -382,18 +382,18 @@ impl Shared {
     /// A guest that keeps off would do nothing but watch.
     #[cold]
     fn notify_somebody(&self) {
-        self.notify_if(|summary, index| !summary.has_watcher() || !self.keeps_off(index));
+        let _ = self.notify_if(|summary, index| !summary.has_watcher() || !self.keeps_off(index));
     }
 
     /// As [`notify`](Self::notify), by a guest that keeps off: it need not be told itself, nor others like it.
     pub(super) fn notify_the_others(&self) {
-        self.notify_if(|_, index| !self.keeps_off(index));
+        let _ = self.notify_if(|_, index| !self.keeps_off(index));
     }
 
-    pub(super) fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) {
-        if let Some(index) = self.idle.notify_taker(|| self.used_slots().len(), takes) {
-            self.unpark(index);
-        }
+    /// Wakes a member that `takes` says of, if there is one, and nobody searches. True if so.
+    pub(super) fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) -> bool {
+        let index = self.idle.notify_taker(|| self.used_slots().len(), takes);
+        index.inspect(|&index| self.unpark(index)).is_some()
     }
 
     /// The same, if a task is set aside, for those who take it.
@@ -402,7 +402,7 @@ impl Shared {
             return;
         }
         // ORD relaxed: a member writes it before it parks, which [ID3] orders.
-        self.notify_if(|_, index| !self.slots[index].choosy.load(Relaxed));
+        let _ = self.notify_if(|_, index| !self.slots[index].choosy.load(Relaxed));
     }
 
     /// Wakes a member whose parked bit the caller has cleared.

@@ -62,8 +62,8 @@ impl Worker<'_> {
     fn publish(&self) {
         self.judge_run();
         self.be_shy_again();
-        let invited = self.shared.wishes.take_company() && self.is_company_wanted();
-        let returns = (self.ran.replace(false) || invited) && !self.leaves_driver();
+        let is_company = || !self.choosy.get() && self.is_company_wanted();
+        let returns = (self.ran.replace(false) || is_company()) && !self.leaves_driver();
         let searching = self.searching.replace(false);
         // ORD relaxed: before the change of the members' state ([ID3]).
         // Killed by `runtime::scheduler::worker::model::what_is_set_aside_against_a_join_that_parks`.
@@ -234,9 +234,8 @@ impl Worker<'_> {
         call_hook(self.shared.config.on_thread_park.as_deref());
         memory::give_back();
         let mut turned = false;
-        let mut start = None;
         let reasons = if roles.driver {
-            start = self.begins_to_wait();
+            self.begins_to_wait();
             turned = self.linger_and_wait_in_driver(limit);
             self.park.take()
         } else if roles.watcher && self.dozes() {
@@ -256,8 +255,8 @@ impl Worker<'_> {
         self.woke(reasons, roles);
         if self.is_running() {
             let for_event = reasons & CLAIMED == 0 && reasons & (ROOT | EVENT) != ROOT;
-            if let Some(start) = start.filter(|_| turned && for_event) {
-                self.has_waited(start, now);
+            if turned && for_event {
+                self.has_waited_for_event(now);
             }
             self.put_off_watcher();
         }
@@ -315,7 +314,10 @@ impl Worker<'_> {
         }
         self.let_watcher_rest();
         let nothing_to_run = || !self.has_own_tasks() && !self.park.is_notified();
-        let is_back = || self.end_watchers_rest();
+        let is_back = || {
+            self.ends_to_wait();
+            self.end_watchers_rest();
+        };
         self.turn_driver(|driver, handle| driver.wait(handle, limit, nothing_to_run, is_back));
         true
     }

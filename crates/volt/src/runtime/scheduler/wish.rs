@@ -7,12 +7,14 @@
 //! the driver meanwhile. The two ends of a stream, each of which goes on for 60 us before it has to wait for the
 //! other, would run one after the other beside an idle processor, though each could begin before the other one ends.
 //! So a member which finds that what it wanted to wait for is there already, [`IN_A_ROW`] times, after polls of
-//! [`LONG_NS`], asks another one to wait in the driver, and for [`COMPANY_NS`] nobody leaves the driver to those that run
-//! (`Worker::leaves_driver`): each of them goes back there after its polls, and so they change places.
+//! [`LONG_NS`], asks another one to wait in the driver, if there is a processor for it. For [`COMPANY_NS`] whoever parks does
+//! so there, if nobody does yet, and nobody leaves the driver to those that run (`Worker::leaves_driver`): each of them goes
+//! back there after its polls, and so they change places.
 //!
 //! Where one end only begins when the other one has ended, as with requests that are made one after the other, that is a wake-up
-//! on a cold processor for each. Then the others are parked already when somebody wakes up for an event. If that was so for most of
-//! [`ENOUGH`] waits, it is over, and nobody asks again for [`PAUSE_NS`], or twice as long each time in a row.
+//! on a cold processor for each. Then those that waited there are parked again when the next one wakes up for an event. If
+//! that was so for most of [`ENOUGH`] waits, it is over, and nobody asks again for [`PAUSE_NS`], or twice as long each time in a
+//! row.
 //!
 //! Not with shorter polls: the other one is up no sooner, and its processor has none of what is read and written in its
 //! cache. Of streams whose polls took 20 us, some had more and some less of a gain than that costs.
@@ -22,7 +24,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use volt_sync::internal::primitive::{AtomicU32, AtomicU64, AtomicUsize};
 
 use super::shared::Shared;
 use super::worker::Worker;
@@ -46,27 +48,12 @@ const IN_A_ROW: u32 = 3;
 pub(super) struct Wishes {
     /// The index + 1 of a member that would rather wait in the driver itself.
     driver: AtomicUsize,
-    /// Who parks next without having run anything should do so in the driver.
-    company: AtomicBool,
-    /// Until when nobody should leave the driver to others; 0 if nobody has asked for that.
-    company_until_ns: AtomicU64,
-    /// Waits in the driver of late while that was so, and those of them that ended while another member was in a poll.
-    waits: AtomicU32,
-    gains: AtomicU32,
-    /// How long nobody asks again after that, if it was in vain.
-    pause_ns: AtomicU64,
+    company: Company,
 }
 
 impl Wishes {
     pub(super) fn new() -> Self {
-        Self {
-            driver: AtomicUsize::new(0),
-            company: AtomicBool::new(false),
-            company_until_ns: AtomicU64::new(0),
-            waits: AtomicU32::new(0),
-            gains: AtomicU32::new(0),
-            pause_ns: AtomicU64::new(0),
-        }
+        Self { driver: AtomicUsize::new(0), company: Company::new() }
     }
 
     /// Who has asked for the driver.
@@ -78,37 +65,101 @@ impl Wishes {
         // ORD relaxed: as above.
         self.driver.swap(0, Relaxed).checked_sub(1)
     }
-
-    /// True if a member has asked for company.
-    #[inline]
-    pub(super) fn take_company(&self) -> bool {
-        // ORD relaxed: a hint.
-        // In a model no time passes, so that nobody asks.
-        !cfg!(volt_loom) && self.company.load(Relaxed) && self.company.swap(false, Relaxed)
-    }
 }
 
 /// All of these are hints: relaxed, and what two members count at the same time may be counted once.
-impl Wishes {
-    #[inline]
-    fn is_company_wanted(&self, now: impl FnOnce() -> u64) -> bool {
-        // ORD relaxed: a hint.
-        let until = self.company_until_ns.load(Relaxed);
-        until != 0 && now() < until
+#[derive(Debug)]
+struct Company {
+    /// Until when somebody should wait in the driver; 0 if that is over.
+    until_ns: AtomicU64,
+    /// When somebody may ask for it.
+    again_ns: AtomicU64,
+    /// Waits in the driver while it lasted, and those of them that ended while another one of those who waited there was in
+    /// a poll.
+    waits: AtomicU32,
+    gains: AtomicU32,
+    /// Who they are: bits by index, of which 64 share one.
+    waiters: AtomicU64,
+    /// How long nobody has asked again after it was in vain; 0 if it was not, the last time.
+    pause_ns: AtomicU64,
+}
+
+impl Company {
+    fn new() -> Self {
+        let [until_ns, again_ns, waiters, pause_ns] = std::array::from_fn(|_| AtomicU64::new(0));
+        let [waits, gains] = std::array::from_fn(|_| AtomicU32::new(0));
+        Self { until_ns, again_ns, waits, gains, waiters, pause_ns }
     }
 
-    /// Somebody has waited in the driver until `now`, for what came later; `others` were in a poll then.
-    fn count_wait(&self, others: bool, now: u64) {
+    #[inline]
+    fn is_wanted(&self, now: impl FnOnce() -> u64) -> bool {
+        // ORD relaxed: a hint.
+        let until = self.until_ns.load(Relaxed);
+        if until == 0 || now() < until {
+            return until != 0;
+        }
+        // Nobody has to look at the clock again.
+        // ORD relaxed: as above.
+        let _ = self.until_ns.compare_exchange(until, 0, Relaxed, Relaxed);
+        false
+    }
+
+    /// Asks for it, at the time `now`, or for more of it. False if it was in vain lately.
+    fn ask(&self, now: u64) -> bool {
+        // ORD relaxed: a hint.
+        if now < self.again_ns.load(Relaxed) {
+            return false;
+        }
+        if !self.is_wanted(|| now) {
+            // ORD relaxed: as above.
+            self.waits.store(0, Relaxed);
+            // ORD relaxed: as above.
+            self.gains.store(0, Relaxed);
+            // ORD relaxed: as above.
+            self.waiters.store(0, Relaxed);
+        }
+        // ORD relaxed: as above.
+        self.until_ns.store(now.saturating_add(COMPANY_NS), Relaxed);
+        true
+    }
+
+    fn end(&self) {
+        // ORD relaxed: a hint.
+        self.until_ns.store(0, Relaxed);
+    }
+
+    /// Member `index` has waited in the driver.
+    fn add_waiter(&self, index: usize) {
+        let bit = Self::bit(index);
+        // ORD relaxed: a hint.
+        if self.waiters.load(Relaxed) & bit == 0 {
+            // ORD relaxed: as above.
+            self.waiters.fetch_or(bit, Relaxed);
+        }
+    }
+
+    fn has_waiter(&self, index: usize) -> bool {
+        // ORD relaxed: a hint.
+        self.waiters.load(Relaxed) & Self::bit(index) != 0
+    }
+
+    const fn bit(index: usize) -> u64 {
+        1 << (index % 64)
+    }
+
+    /// Somebody has waited in the driver until `now`, for what came later. Was that a `gain`?
+    fn count_wait(&self, gain: bool, now: u64) {
         // ORD relaxed: hints.
         let [waits, gains] = [&self.waits, &self.gains].map(|it| it.load(Relaxed));
-        let (mut waits, mut gains) = (waits + 1, gains + u32::from(others));
+        let (mut waits, mut gains) = (waits + 1, gains + u32::from(gain));
         if waits >= ENOUGH {
             let mut pause = 0;
             if gains < waits / 2 {
                 // ORD relaxed: a hint.
                 pause = (2 * self.pause_ns.load(Relaxed)).clamp(PAUSE_NS, MOST_NS);
                 // ORD relaxed: as above.
-                self.company_until_ns.store(now, Relaxed);
+                self.again_ns.store(now.saturating_add(pause), Relaxed);
+                self.end();
             }
             // ORD relaxed: as above.
             self.pause_ns.store(pause, Relaxed);
@@ -118,20 +169,6 @@ impl Wishes {
         self.waits.store(waits, Relaxed);
         // ORD relaxed: as above.
         self.gains.store(gains, Relaxed);
-    }
-
-    /// Begins at the time `now`, unless it lasts, or was in vain lately.
-    fn begins_company(&self, now: u64) -> bool {
-        // ORD relaxed: hints.
-        let [until, pause] = [&self.company_until_ns, &self.pause_ns].map(|it| it.load(Relaxed));
-        if now < until.saturating_add(pause) {
-            return false;
-        }
-        // ORD relaxed: as above.
-        self.company_until_ns.store(now.saturating_add(COMPANY_NS), Relaxed);
-        // ORD relaxed: as above.
-        self.company.store(true, Relaxed);
-        true
     }
 }
 
@@ -149,26 +186,40 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn is_company_wanted(&self) -> bool {
         // In a model no time passes, so that nobody asks.
-        !cfg!(volt_loom) && self.shared.wishes.is_company_wanted(|| self.now_ns())
+        !cfg!(volt_loom) && self.shared.wishes.company.is_wanted(|| self.now_ns())
     }
 
-    /// Before a wait in the driver: the time, if it tells something.
+    /// Before a wait in the driver: notes the time, if that will tell something.
     #[inline]
-    pub(super) fn begins_to_wait(&self) -> Option<u64> {
+    pub(super) fn begins_to_wait(&self) {
+        if self.is_company_wanted() {
+            self.shared.wishes.company.add_waiter(self.index);
+        }
         let is_long = self.pace.poll_ns() >= LONG_NS;
-        (is_long && self.shared.idle.load().attached() > 1).then(|| self.now_ns())
+        let tells = is_long && self.shared.idle.load().attached() > 1;
+        self.waited_ns.set(tells.then(|| (self.now_ns(), 0)));
+        if !tells {
+            self.ready_waits.set(0);
+        }
     }
 
-    /// A wait in the driver that began at `start` has ended `now`, and this member goes on.
-    pub(super) fn has_waited(&self, start: u64, now: u64) {
-        let at_once = now.saturating_sub(start) < AT_ONCE_NS;
+    /// After it, and before what has ended it is told to anybody.
+    #[inline]
+    pub(super) fn ends_to_wait(&self) {
+        if let Some((start, 0)) = self.waited_ns.get() {
+            self.waited_ns.set(Some((start, self.now_ns())));
+        }
+    }
+
+    /// A wait in the driver has ended for an event, `now`, and this member goes on.
+    pub(super) fn has_waited_for_event(&self, now: u64) {
+        let Some((start, end)) = self.waited_ns.take() else { return };
+        let at_once = end.saturating_sub(start) < AT_ONCE_NS;
         let in_a_row = if at_once { self.ready_waits.get() + 1 } else { 0 };
         self.ready_waits.set(in_a_row);
-        let wishes = &self.shared.wishes;
-        if !at_once && wishes.is_company_wanted(|| now) {
-            let summary = self.shared.idle.load();
-            let idle = summary.parked() + summary.searching() + 1;
-            wishes.count_wait(summary.attached() > idle, now);
+        let company = &self.shared.wishes.company;
+        if !at_once && company.is_wanted(|| now) {
+            company.count_wait(self.others_go_on(), now);
         }
         if in_a_row >= IN_A_ROW {
             self.ready_waits.set(0);
@@ -176,14 +227,35 @@ impl Worker<'_> {
         }
     }
 
+    /// Is another one of those who have waited in the driver of late in a poll?
+    fn others_go_on(&self) -> bool {
+        let idle = &self.shared.idle;
+        let summary = idle.load();
+        // (One that searches has ended its polls, but nobody knows which one that is.)
+        let others_run = summary.attached() > summary.parked() + summary.searching() + 1;
+        let is_waiter = |index: usize| {
+            index != self.index
+                && self.shared.wishes.company.has_waiter(index)
+                && !idle.is_parked(index)
+        };
+        others_run && (0..self.shared.used_slots().len()).any(is_waiter)
+    }
+
     #[cold]
     fn ask_for_company(&self, now: u64) {
-        let summary = self.shared.idle.load();
+        let (shared, company) = (self.shared, &self.shared.wishes.company);
+        let summary = shared.idle.load();
+        let running = summary.attached() - summary.parked().min(summary.attached());
+        let has_processor = running < shared.config.processors && !shared.crowd.is_there();
         let is_free = summary.wants_searcher() && !summary.driver_taken();
-        if is_free && self.shared.wishes.begins_company(now) {
-            // ORD relaxed: a hint. (A choosy guest would set aside what it finds.)
-            let is_choosy = |index: usize| self.shared.slot(index).choosy.load(Relaxed);
-            self.shared.notify_if(|_, index| !is_choosy(index) && !self.shared.keeps_off(index));
+        if !is_free || !has_processor || !company.ask(now) {
+            return;
+        }
+        company.add_waiter(self.index);
+        // ORD relaxed: a hint. (A choosy guest would set aside what it finds.)
+        let is_choosy = |index: usize| shared.slot(index).choosy.load(Relaxed);
+        if !shared.notify_if(|_, index| !is_choosy(index) && !shared.keeps_off(index)) {
+            company.end();
         }
     }
 }

@@ -124,6 +124,8 @@ pub(crate) struct Worker<'r> {
     pub(super) rings: Cell<u32>,
     /// How often in a row it has waited in the driver for what was there already (`wish.rs`).
     pub(super) ready_waits: Cell<u32>,
+    /// From when until when it has waited there, or (0) does so, if that tells something.
+    pub(super) waited_ns: Cell<Option<(u64, u64)>>,
     /// What the workers had polled when it last wanted to wait in the driver.
     pub(super) others_polls: Cell<u64>,
     pub(super) linger: Linger,
@@ -189,6 +191,7 @@ impl<'r> Worker<'r> {
             root_wakes: Cell::new(0),
             rings: Cell::new(0),
             ready_waits: Cell::new(0),
+            waited_ns: Cell::new(None),
             others_polls: Cell::new(0),
             linger: Linger::new(),
             handed_over: Cell::new(false),

@@ -40,6 +40,21 @@ fn a_batch_is_own_if_all_that_was_there_was_sent() {
     }
 }
 
+#[test]
+fn a_task_of_others_is_soon_forgotten_among_ones_own() {
+    for (sent, is_own) in [(150, false), (299, true)] {
+        with_injector(sent, 300, |worker| {
+            for fetches in 0..2 {
+                fetch(worker);
+                assert_eq!(worker.batch_is_own.get(), is_own && fetches > 0, "{sent}");
+                while let Some(task) = worker.slot.batch.pop().or_else(|| worker.slot.ring.pop()) {
+                    worker.adopt(task).run();
+                }
+            }
+        });
+    }
+}
+
 /// The ticks of a flood from outside are as long as these have shown; one's own are in the mean.
 #[test]
 fn a_batch_that_is_own_makes_no_tick_longer() {
