@@ -210,6 +210,7 @@ impl Permits {
     /// # Panics
     /// If there would be more than [`MAX`](Self::MAX).
     #[inline]
+    #[track_caller]
     pub(crate) fn release(&self, n: usize) {
         if n == 0 {
             return;
@@ -281,6 +282,7 @@ impl Permits {
     /// # Panics
     /// If there would be more than [`MAX`](Self::MAX); nothing was added then.
     #[cold]
+    #[track_caller]
     fn release_slow(&self, mut word: Word, n: usize) {
         let mut attempt = 0;
         loop {
@@ -528,6 +530,7 @@ impl Permits {
 }
 
 #[cold]
+#[track_caller]
 fn overflow(n: usize) -> ! {
     panic!(
         "a semaphore may not have more than MAX_PERMITS permits ({}): {n} more do not fit",
