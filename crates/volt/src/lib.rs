@@ -119,7 +119,22 @@ pub use tokio::try_join;
 // Their pages are those of `volt-macros`.
 pub use volt_macros::{main, test};
 // Inline, so that links into them hold in documentation without dependencies as well.
+#[cfg(doc)]
 #[doc(inline)]
 pub use volt_pool as pool;
+#[cfg(doc)]
 #[doc(inline)]
 pub use volt_sync as sync;
+
+// The same names for the compiler: with a module its messages say `volt::sync::Mutex`, with a crate under another name
+// `volt::volt_sync::Mutex`.
+/// The crate `volt-pool`.
+#[cfg(not(doc))]
+pub mod pool {
+    pub use volt_pool::*;
+}
+/// The crate `volt-sync`.
+#[cfg(not(doc))]
+pub mod sync {
+    pub use volt_sync::*;
+}
