@@ -225,6 +225,7 @@ impl Permits {
 
     /// Adds `n` permits without a look at the sum, and serves the queue.
     #[inline]
+    #[track_caller]
     fn deposit(&self, n: usize) {
         let deposit = Word::new(n);
         // ORD[PM1] release: the next to take these permits sees what was done with them. The same
@@ -241,6 +242,7 @@ impl Permits {
     /// # Panics
     /// In the second case.
     #[cold]
+    #[track_caller]
     fn mend(&self, before: Word, deposit: Word) {
         let n = deposit.available();
         if let Some(after) = before.add(n) {
@@ -255,6 +257,7 @@ impl Permits {
 
     /// Takes a deposit out again that was too much, serves those who found too few in between, and
     /// panics.
+    #[track_caller]
     fn undo(&self, deposit: usize) -> ! {
         let word = self.take_out(deposit);
         self.release_slow(word, 0);

@@ -1,10 +1,14 @@
-//! Where the functions of `sync` that block are refused, and where they are not.
+//! Where the functions of `sync` that block are refused, and where they are not; and that a wrong call is named by its place.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test")]
+
+#[path = "support/places.rs"]
+mod places;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use places::Places;
 use volt::runtime::{Builder, Runtime};
 use volt::sync::{Mutex, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot};
 use volt::task::{LocalSet, block_in_place, spawn_blocking, spawn_local, yield_now};
@@ -122,4 +126,13 @@ fn a_task_that_would_wait_for_itself_panics() {
             assert_eq!(ended, Ok(None::<()>));
         });
     }
+}
+
+#[test]
+fn too_many_permits_are_reported_where_they_are_added() {
+    let places = Places::record();
+    let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
+    let refused = [1, usize::MAX].map(|n| catch_unwind(|| semaphore.add_permits(n)).is_err());
+    let places = places.take();
+    assert_eq!((places, refused), (vec![file!().to_owned(); 2], [true; 2]));
 }

@@ -140,6 +140,7 @@ impl Guessed {
     /// # Panics
     /// As that.
     #[inline]
+    #[track_caller]
     pub(crate) fn release(&self, n: usize) {
         let word = self.guess();
         if n == 0 || !word.is_easy_to_add() || !Word::are_few(n) {
@@ -157,6 +158,7 @@ impl Guessed {
 
     /// The guess was wrong.
     #[cold]
+    #[track_caller]
     fn release_exact(&self, n: usize) {
         stop_guessing();
         self.permits.release(n);

@@ -39,7 +39,7 @@
 //!
 //! | Edge  | Release side         | Acquire side            | Carries | Model |
 //! |-------|----------------------|-------------------------|---------|-------|
-//! | [CR1] | `Crowd::release`, `Crowd::set`, `Worker::attend_in_crowd` | `Shared::is_left_alone`, `Shared::is_kept` | whose ring is for all, and whose is not; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken; a watcher that goes to sleep for good sees it, or the push sees no watcher | none: under loom the fences of [ID1] stand between. Litmus tests of volt-models: `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` has its shape; `order_parking::who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other` |
+//! | [CR1] | `Crowd::release`, `Crowd::set`, `Worker::attend_in_crowd` | `Shared::is_left_alone` | whose ring is for all, and whose is not; SeqCst, as [IS1] with [ID3]: a member that parks sees it, or is woken; a watcher that goes to sleep for good sees it, or the push sees no watcher | none: under loom the fences of [ID1] stand between. Litmus tests of volt-models: `order_parking::a_lifo_push_and_a_retiring_watcher_do_not_miss_each_other` has its shape; `order_parking::who_becomes_attended_and_a_retiring_watcher_do_not_miss_each_other` |
 //!
 //! Progress: a push that wakes nobody has seen a watcher (1). While there is one, it looks (2), and
 //! the ring either empties or is shared; when there is none, the ring is work like any other.
@@ -285,24 +285,18 @@ impl Shared {
         !self.idle.is_parked(index)
     }
 
-    /// True if member `index` is attended and has work, which nobody may have been told of.
+    /// True if member `index` is attended and has work, which nobody may have been told of. A hint: who is the watcher no
+    /// longer looks at the rings again.
     pub(super) fn is_kept(&self, index: usize) -> bool {
-        // ORD[CR1] acquire: SeqCst, after the members' state was changed.
+        // ORD relaxed: a hint.
         self.crowd.is_possible()
-            && self.crowd.word.load(SeqCst) == attended(index)
+            && self.crowd.word.load(Relaxed) == attended(index)
             && self.slots[index].has_work()
     }
 
-    /// True if there is something that whoever pushed it may have left to the watcher.
+    /// True if there is something that is for the watcher only.
     pub(super) fn relies_on_a_watcher(&self) -> bool {
-        self.used_slots().iter().enumerate().any(|(index, slot)| {
-            // Killed by `runtime::scheduler::crowd::model::a_push_against_a_watcher_that_stops`.
-            #[cfg(not(volt_mutant = "kept"))]
-            if self.is_kept(index) {
-                return true;
-            }
-            !slot.lifo.is_empty()
-        })
+        self.used_slots().iter().any(|slot| !slot.lifo.is_empty())
     }
 
     /// Member `index` is attended no longer: what is in its ring is for all.

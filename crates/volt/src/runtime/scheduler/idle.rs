@@ -341,8 +341,8 @@ impl Idle {
 
     /// Publishes that member `index` parks. The caller then looks at all queues.
     ///
-    /// `searching`: it was a searcher. `ran`: it has run something since it last woke up (or was asked
-    /// to, `wish.rs`), and so takes the driver back if nobody has it; others leave it to those who run.
+    /// `searching`: it was a searcher. `ran`: it has run something since it last woke up (or another member
+    /// wants company there, `wish.rs`), and so takes the driver back if nobody has it; others leave it to those who run.
     pub(crate) fn park(&self, index: usize, searching: bool, ran: bool) -> Roles {
         // ORD[ID2] release: the member's place to sleep is there.
         self.bits[index / 64].fetch_or(1 << (index % 64), AcqRel);

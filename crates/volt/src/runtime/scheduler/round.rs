@@ -23,7 +23,7 @@ impl Worker<'_> {
     /// well (as many as a tick has; up to the second tick whose polls were not quick), behind as many polls of what they make
     /// runnable as in Tokio, and behind what the driver has: a program may call `block_on(yield_now())` again and again, and in between do
     /// something else. One slow tick does not end it: the thread may have had no processor, and what is done by then should
-    /// not depend on that.
+    /// not depend on that. (Ticks are short at first. Later ones are long enough, mostly.)
     #[cold]
     pub(super) fn run_round(&self) -> Step {
         self.look_around();

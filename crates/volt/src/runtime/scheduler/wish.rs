@@ -8,7 +8,7 @@
 //! other, would run one after the other beside an idle processor, though each could begin before the other one ends.
 //! So a member which finds that what it wanted to wait for is there already, [`IN_A_ROW`] times, after polls of
 //! [`LONG_NS`], asks another one to wait in the driver, if there is a processor for it. For [`COMPANY_NS`] whoever parks does
-//! so there, if nobody does yet, and nobody leaves the driver to those that run (`Worker::leaves_driver`): each of them goes
+//! so there, if nobody does yet (but a choosy guest only if it has run something), and nobody leaves the driver to those that run (`Worker::leaves_driver`): each of them goes
 //! back there after its polls, and so they change places.
 //!
 //! Where one end only begins when the other one has ended, as with requests that are made one after the other, that is a wake-up
@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::{AtomicU32, AtomicU64, AtomicUsize};
 
+use super::quick;
 use super::shared::Shared;
 use super::worker::Worker;
 
@@ -104,13 +105,13 @@ impl Company {
         false
     }
 
-    /// Asks for it, at the time `now`, or for more of it. False if it was in vain lately.
-    fn ask(&self, now: u64) -> bool {
+    /// Asks for it, at the time `now`, or if it `lasts` for more of it. False if it was in vain lately.
+    fn ask(&self, now: u64, lasts: bool) -> bool {
         // ORD relaxed: a hint.
         if now < self.again_ns.load(Relaxed) {
             return false;
         }
-        if !self.is_wanted(|| now) {
+        if !lasts {
             // ORD relaxed: as above.
             self.waits.store(0, Relaxed);
             // ORD relaxed: as above.
@@ -227,18 +228,19 @@ impl Worker<'_> {
         }
     }
 
-    /// Is another one of those who have waited in the driver of late in a poll?
+    /// Is another one of those who have waited in the driver meanwhile in a poll? (One that searches has ended its polls, and
+    /// any of them may be that one.)
     fn others_go_on(&self) -> bool {
-        let idle = &self.shared.idle;
-        let summary = idle.load();
-        // (One that searches has ended its polls, but nobody knows which one that is.)
-        let others_run = summary.attached() > summary.parked() + summary.searching() + 1;
-        let is_waiter = |index: usize| {
+        let (shared, company) = (self.shared, &self.shared.wishes.company);
+        let goes_on = |index: usize| {
             index != self.index
-                && self.shared.wishes.company.has_waiter(index)
-                && !idle.is_parked(index)
+                && company.has_waiter(index)
+                && !shared.idle.is_parked(index)
+                // ORD relaxed: a hint. (A guest that has left is not parked.)
+                && shared.slot(index).kind.load(Relaxed) != quick::OF_NOBODY
         };
-        others_run && (0..self.shared.used_slots().len()).any(is_waiter)
+        let indices = 0..shared.used_slots().len();
+        indices.filter(|&index| goes_on(index)).count() > shared.idle.load().searching()
     }
 
     #[cold]
@@ -248,13 +250,15 @@ impl Worker<'_> {
         let running = summary.attached() - summary.parked().min(summary.attached());
         let has_processor = running < shared.config.processors && !shared.crowd.is_there();
         let is_free = summary.wants_searcher() && !summary.driver_taken();
-        if !is_free || !has_processor || !company.ask(now) {
+        let lasts = company.is_wanted(|| now);
+        if !is_free || !has_processor || !company.ask(now, lasts) {
             return;
         }
         company.add_waiter(self.index);
         // ORD relaxed: a hint. (A choosy guest would set aside what it finds.)
         let is_choosy = |index: usize| shared.slot(index).choosy.load(Relaxed);
-        if !shared.notify_if(|_, index| !is_choosy(index) && !shared.keeps_off(index)) {
+        let takes = |_, index| !is_choosy(index) && !shared.keeps_off(index);
+        if !shared.notify_if(takes) && !lasts {
             company.end();
         }
     }

@@ -47,6 +47,10 @@ fn a_task_of_others_is_soon_forgotten_among_ones_own() {
             for fetches in 0..2 {
                 fetch(worker);
                 assert_eq!(worker.batch_is_own.get(), is_own && fetches > 0, "{sent}");
+                if fetches == 0 {
+                    let left = worker.shared.injector.len();
+                    assert_eq!(worker.sent.get(), if is_own { left } else { left - 150 }, "{sent}");
+                }
                 while let Some(task) = worker.slot.batch.pop().or_else(|| worker.slot.ring.pop()) {
                     worker.adopt(task).run();
                 }

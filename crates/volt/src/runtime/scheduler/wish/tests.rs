@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::super::by_hand::{with_members, with_members_of};
+use super::super::by_hand::{QUICK, with_members, with_members_of};
 use super::{AT_ONCE_NS, COMPANY_NS, Company, ENOUGH, IN_A_ROW, LONG_NS};
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -11,8 +11,8 @@ fn parks(worker: &Worker<'_>) {
     context::with_worker(worker, || while worker.step() != Step::Wait {});
 }
 
-/// So that no wish is over before the test is.
-const LATER_NS: u64 = 3_600_000_000_000;
+/// When waits end: so that no wish is over before the test is.
+const LATER_NS: u64 = u64::MAX / 2;
 
 /// The member has waited in the driver for so long.
 fn waits(worker: &Worker<'_>, ns: u64) {
@@ -21,7 +21,7 @@ fn waits(worker: &Worker<'_>, ns: u64) {
     if let Some((start, end)) = worker.waited_ns.get() {
         assert!(start <= end);
         worker.waited_ns.set(Some((start, start + ns)));
-        worker.has_waited_for_event(LATER_NS + start + ns);
+        worker.has_waited_for_event(LATER_NS);
     }
 }
 
@@ -85,6 +85,24 @@ fn nobody_is_asked_that_would_set_aside_what_it_finds() {
     });
 }
 
+/// All that are parked are such as it is not meant for, since it has come.
+#[test]
+fn company_that_lasts_is_not_over_since_nobody_else_could_come() {
+    with_members(|shared, [asks, other, third]| {
+        third.choosy.set(true);
+        [third, other].iter().for_each(|it| parks(it));
+        asks.pace.set_poll_ns(LONG_NS);
+        for parked in [2, 1, 1] {
+            assert_eq!(shared.idle.load().parked(), parked);
+            (0..IN_A_ROW).for_each(|_| waits(asks, 0));
+            assert!(asks.is_company_wanted());
+            if parked == 2 {
+                shared.idle.end_search();
+            }
+        }
+    });
+}
+
 /// Who was asked may find the driver taken, since it woke up late. So it is asked again.
 #[test]
 fn who_was_asked_in_vain_is_asked_again() {
@@ -124,13 +142,20 @@ fn what_others_do_at_the_same_time_is_no_gain() {
         asks.pace.set_poll_ns(LONG_NS);
         (0..IN_A_ROW).for_each(|_| waits(asks, 0));
         let company = &shared.wishes.company;
-        // ORD relaxed: of this thread.
+        // ORD relaxed: all of this thread.
         let gains = || company.gains.load(Relaxed);
         waits(asks, AT_ONCE_NS);
         assert_eq!(gains(), 0, "nobody else has waited there");
         let (awake, parked) =
             if shared.idle.is_parked(other.index) { (third, other) } else { (other, third) };
+        company.add_waiter(awake.index);
+        waits(asks, AT_ONCE_NS);
+        assert_eq!(gains(), 0, "it searches");
+        awake.count_poll();
+        awake.slot.kind.store(QUICK, Relaxed);
         shared.idle.end_search();
+        [&company.waits, &company.gains].iter().for_each(|it| it.store(0, Relaxed));
+        company.waiters.store(0, Relaxed);
         company.add_waiter(parked.index);
         waits(asks, AT_ONCE_NS);
         assert_eq!(gains(), 0, "another one runs");
@@ -145,13 +170,13 @@ fn pauses(gains: u32, times: usize) -> Vec<u64> {
     let company = Company::new();
     let mut now = 1;
     let pauses = (0..times).map(|_| {
-        assert!(company.ask(now));
+        assert!(company.ask(now, false));
         for wait in 0..ENOUGH {
             assert!(company.is_wanted(|| now));
             company.count_wait(wait < gains, now);
         }
         let was = now;
-        while !company.ask(now) {
+        while !company.ask(now, false) {
             now += COMPANY_NS;
         }
         now - was
