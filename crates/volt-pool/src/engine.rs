@@ -514,19 +514,6 @@ pub(crate) fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
-/// The number of the calling thread's processor, plus one; 0 if that is not known.
-#[cfg(all(target_os = "linux", not(volt_loom)))]
-pub(crate) fn processor() -> u32 {
-    // SAFETY: takes no arguments and only returns a number, or -1.
-    let number = unsafe { libc::sched_getcpu() };
-    u32::try_from(number).map_or(0, |number| number + 1)
-}
-
-#[cfg(not(all(target_os = "linux", not(volt_loom))))]
-pub(crate) fn processor() -> u32 {
-    0
-}
-
 /// Binds the calling thread to one of the processors that it may use.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(index: usize) {

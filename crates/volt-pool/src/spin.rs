@@ -10,9 +10,9 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use volt_sync::internal::primitive::{AtomicU32, hint, now};
+use volt_sync::internal::primitive::{AtomicU32, hint, now, processor};
 
-use crate::engine::{Core, processor};
+use crate::engine::Core;
 use crate::thread_cell::thread_cell;
 
 /// How long a thread of the pool looks: about the cost of sleeping and being woken.

@@ -46,9 +46,8 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use volt_sync::internal::primitive::{AtomicU32, Futex, fence};
+use volt_sync::internal::primitive::{AtomicU32, Futex, fence, processor};
 
-use crate::engine::processor;
 use crate::spin::WokenOn;
 
 const STATE: u32 = 0b11;

@@ -72,6 +72,11 @@ pub fn stack_size() -> Option<usize> {
     None
 }
 
+/// As in the real thing, where it is not known.
+pub fn processor() -> u32 {
+    0
+}
+
 /// Loom's threads do not wait for a time.
 pub fn timer_slack() -> u32 {
     0

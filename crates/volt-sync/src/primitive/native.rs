@@ -139,6 +139,19 @@ pub fn stack_size() -> Option<usize> {
     None
 }
 
+/// The number of the calling thread's processor, plus one; 0 if that is not known.
+#[inline]
+pub fn processor() -> u32 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: takes no arguments and only returns a number, or -1.
+        let number = unsafe { libc::sched_getcpu() };
+        u32::try_from(number).map_or(0, |number| number + 1)
+    }
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
 /// What [`set_timer_slack`] sets, or 0 where there is no such thing.
 pub fn timer_slack() -> u32 {
     #[cfg(target_os = "linux")]

@@ -113,7 +113,7 @@ impl Worker<'_> {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state. (A
             // searcher looks at the queues when it ends its search.)
             fence(SeqCst);
-            self.shared.notify();
+            self.notify();
         }
         Some(first)
     }

@@ -369,7 +369,7 @@ impl Worker<'_> {
         // Beside other guests, this one may have been among those that were enough (`shy.rs`).
         let others = || self.shared.idle.load().attached() > self.shared.workers;
         if any || left_alone || others() && self.shared.has_work(true) {
-            self.shared.notify();
+            self.notify();
         }
         if self.shared.is_shut_down() {
             self.shared.wake_all();
@@ -668,7 +668,7 @@ impl Worker<'_> {
             }
         }
         if self.give_up_tasks() {
-            self.shared.notify();
+            self.notify();
         }
         self.index >= self.shared.workers
     }

@@ -415,26 +415,28 @@ impl Idle {
         self.claim(Some(index))
     }
 
-    /// As [`notify`](Self::notify), after a task was set aside: one of the `members` that `takes` it, rather one
-    /// without a duty. Nobody if none of those is parked: the others would set it aside once more.
+    /// As [`notify`](Self::notify), for what not everybody would take: one of the `members` that `takes` it, rather one
+    /// that is not near, and rather one without a duty. Nobody if none of those is parked.
     ///
     /// The members are counted after the look at their state, which orders it: whoever is parked is there.
     pub(crate) fn notify_taker(
         &self,
         members: impl FnOnce() -> usize,
         takes: impl Fn(Summary, usize) -> bool,
+        is_near: impl Fn(usize) -> bool,
     ) -> Option<usize> {
         let summary = self.load();
         if !summary.wants_searcher() {
             return None;
         }
-        let duty = |index: usize| (summary.has_driver(index), summary.is_watcher(index));
+        let duty =
+            |index: usize| (is_near(index), summary.has_driver(index), summary.is_watcher(index));
         let members = members();
         let takers = self.parked().filter(|&index| index < members && takes(summary, index));
         let mut best = None;
         for index in takers {
             best = best.filter(|&other| duty(other) < duty(index)).or(Some(index));
-            if duty(index) == (false, false) {
+            if duty(index) == (false, false, false) {
                 break;
             }
         }

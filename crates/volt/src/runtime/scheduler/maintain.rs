@@ -93,7 +93,7 @@ impl Worker<'_> {
         // Killed by `runtime::scheduler::worker::model::a_batch_that_goes_back_against_parking`.
         #[cfg(not(volt_mutant = "batch_goes_back"))]
         if any {
-            self.shared.notify();
+            self.notify();
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::{
-    self, Arc, AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, UnsafeCell,
+    self, Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, UnsafeCell,
 };
 
 use super::crowd::Crowd;
@@ -76,6 +76,8 @@ pub(crate) struct Slot {
     pub(super) shy: AtomicBool,
     pub(super) bystander: AtomicBool,
     pub(super) vain_until: AtomicU64,
+    /// And where it did.
+    pub(super) processor: AtomicU32,
     pub(super) tally: Tally,
     pub(super) ring: Ring<Header, RING>,
     pub(super) batch: Ring<Header, BATCH>,
@@ -95,6 +97,7 @@ impl Slot {
             shy: AtomicBool::new(false),
             bystander: AtomicBool::new(false),
             vain_until: AtomicU64::new(0),
+            processor: AtomicU32::new(0),
             tally: Tally::new(),
             ring: Ring::new(),
             batch: Ring::new(),
@@ -375,14 +378,21 @@ impl Shared {
     #[inline]
     pub(super) fn notify(&self) {
         if self.idle.load().wants_searcher() {
-            self.notify_somebody();
+            self.notify_somebody(None);
         }
     }
 
-    /// A guest that keeps off would do nothing but watch.
+    /// A guest that keeps off would do nothing but watch. And rather one that did not fall asleep on the processor `here`.
     #[cold]
-    fn notify_somebody(&self) {
-        let _ = self.notify_if(|summary, index| !summary.has_watcher() || !self.keeps_off(index));
+    pub(super) fn notify_somebody(&self, here: Option<u32>) {
+        let takes = |summary: Summary, index| !summary.has_watcher() || !self.keeps_off(index);
+        // ORD relaxed: a hint.
+        let processor = |index: usize| self.slots[index].processor.load(Relaxed);
+        let is_near = |index| here.is_some_and(|here| processor(index) == here);
+        let index = self.idle.notify_taker(|| self.used_slots().len(), takes, is_near);
+        if let Some(index) = index {
+            self.unpark(index);
+        }
     }
 
     /// As [`notify`](Self::notify), by a guest that keeps off: it need not be told itself, nor others like it.
@@ -392,7 +402,7 @@ impl Shared {
 
     /// Wakes a member that `takes` says of, if there is one, and nobody searches. True if so.
     pub(super) fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) -> bool {
-        let index = self.idle.notify_taker(|| self.used_slots().len(), takes);
+        let index = self.idle.notify_taker(|| self.used_slots().len(), takes, |_| false);
         index.inspect(|&index| self.unpark(index)).is_some()
     }
 

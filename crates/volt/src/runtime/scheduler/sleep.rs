@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{fence, spin};
+use volt_sync::internal::primitive::{fence, processor, spin};
 
 use super::idle::{Roles, SelfUnpark};
 use super::park::{CLAIMED, EVENT, ROOT};
@@ -77,6 +77,10 @@ impl Worker<'_> {
         self.slot
             .vain_until
             .store(if self.steals_in_vain() { self.vain_until() } else { 0 }, Relaxed);
+        if !cfg!(volt_loom) {
+            // ORD relaxed: a hint.
+            self.slot.processor.store(processor(), Relaxed);
+        }
         let roles = self.shared.idle.park(self.index, searching, returns);
         // Counted by now, it is a step that a watcher's look beforehand has not seen (`Slot::steps`).
         self.slot.metrics.parks.add(1);
@@ -156,7 +160,7 @@ impl Worker<'_> {
         // As after a wait in the driver: what is alone in the ring is the next to run.
         let summary = self.shared.idle.load();
         if summary.wants_watcher() || self.shares_what_was_found(summary) {
-            self.shared.notify();
+            self.notify();
         }
         !self.slot.ring.is_empty() || self.root_woken()
     }
@@ -340,7 +344,7 @@ impl Worker<'_> {
         if looked && untold() && self.slot.has_work() && self.tells_others() {
             // ORD[IS1] release: what was pushed quietly, before a look at the members' state.
             fence(SeqCst);
-            self.shared.notify();
+            self.notify();
         }
     }
 
@@ -546,7 +550,7 @@ impl Worker<'_> {
             self.attend();
             let summary = self.shared.idle.load();
             if summary.wants_watcher() || self.shares_what_was_found(summary) {
-                self.shared.notify();
+                self.notify();
             }
         }
     }

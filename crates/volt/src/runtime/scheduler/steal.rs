@@ -108,7 +108,7 @@ impl Worker<'_> {
         #[cfg(not(volt_mutant = "passed_on_quietly"))]
         self.shared.offer_set_aside();
         if self.is_unwatched(summary) || self.shared.has_work(true) {
-            self.shared.notify();
+            self.notify();
         }
     }
 

@@ -24,7 +24,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::Linger;
-use volt_sync::internal::primitive::Arc;
+use volt_sync::internal::primitive::{Arc, processor};
 
 use super::crowd::ALONE_NS;
 use super::doze::{Rhythm, Run};
@@ -376,7 +376,7 @@ impl<'r> Worker<'r> {
                 self.waited.set(Waited::Ring);
                 self.push(task);
                 if self.tells_others() {
-                    self.shared.notify();
+                    self.notify();
                 }
                 oldest
             }
@@ -400,7 +400,7 @@ impl<'r> Worker<'r> {
         if let Some(task) = self.yielded.take() {
             self.push(task);
             if self.shared.idle.load().wants_watcher() {
-                self.shared.notify();
+                self.notify();
             }
         }
     }
@@ -488,11 +488,27 @@ impl<'r> Worker<'r> {
             None => {
                 let summary = self.shared.idle.load();
                 if summary.wants_watcher() {
-                    self.shared.notify();
+                    self.notify();
                 }
             }
             Some(evicted) => self.schedule_in_ring(evicted),
         }
+    }
+
+    /// As [`Shared::notify`], for what this member has to do. If its polls take [`WAKE_NS`] or more, it rather wakes one that fell
+    /// asleep on another processor: Linux often runs a thread where it ran last. On this one, it would take turns with this
+    /// member, while the other processor has nothing to do.
+    #[inline]
+    pub(super) fn notify(&self) {
+        if self.shared.idle.load().wants_searcher() {
+            self.notify_somebody();
+        }
+    }
+
+    #[cold]
+    fn notify_somebody(&self) {
+        let is_far = self.pace.poll_ns() >= WAKE_NS;
+        self.shared.notify_somebody(is_far.then(processor));
     }
 
     /// To the back of the ring; wakes somebody who could take it, if that is worth while.
@@ -512,7 +528,7 @@ impl<'r> Worker<'r> {
         if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
         {
             self.release_ring();
-            self.shared.notify();
+            self.notify();
         }
     }
 
@@ -540,7 +556,7 @@ impl<'r> Worker<'r> {
         }
         self.push(task);
         if self.tells_others() {
-            self.shared.notify();
+            self.notify();
         }
     }
 
@@ -551,7 +567,7 @@ impl<'r> Worker<'r> {
         if let Some(other) = self.yielded.replace(Some(task)) {
             // Cannot happen between two polls; a blocking join may have left one.
             self.push(other);
-            self.shared.notify();
+            self.notify();
         }
     }
 

@@ -146,7 +146,7 @@ fn a_task_that_is_set_aside_reaches_one_that_has_begun_to_take_it() {
             world.idle.end_search();
         }
         if let Some(index) =
-            world.idle.notify_taker(|| 2, |_, index| index == 0 && !choosy.load(Relaxed))
+            world.idle.notify_taker(|| 2, |_, index| index == 0 && !choosy.load(Relaxed), |_| false)
         {
             world.parks[index].unpark(CLAIMED);
         }

@@ -113,7 +113,7 @@ fn what_is_set_aside_wakes_one_that_takes_it_even_in_the_driver() {
         assert!(idle.park(watcher, false, false).watcher);
         assert!(idle.park(in_driver, false, true).driver);
         let _ = [2, 4].map(|guest| idle.park(guest, false, false));
-        let notify = || idle.notify_taker(|| 5, |_, index| ![2, 3].contains(&index));
+        let notify = || idle.notify_taker(|| 5, |_, index| ![2, 3].contains(&index), |_| false);
         for (index, why) in [
             (4, "who has no duty"),
             (watcher, "whose sleep ends sooner"),
@@ -126,6 +126,19 @@ fn what_is_set_aside_wakes_one_that_takes_it_even_in_the_driver() {
         }
         assert_eq!(notify(), None, "nobody would take it");
         assert_eq!(idle.notify(), Some(2), "who is parked");
+    }
+}
+
+/// Of the members 0 to 3, 2 runs.
+#[test]
+fn who_is_not_near_is_woken_first_even_in_the_driver() {
+    for (near, woken) in [(vec![], 3), (vec![3], 0), (vec![0, 3], 1), (vec![0, 1, 3], 3)] {
+        let idle = idle(4);
+        assert!(idle.park(0, false, false).watcher);
+        assert!(idle.park(1, false, true).driver);
+        let _ = idle.park(3, false, false);
+        let claimed = idle.notify_taker(|| 4, |_, _| true, |index| near.contains(&index));
+        assert_eq!(claimed, Some(woken), "{near:?}");
     }
 }
 

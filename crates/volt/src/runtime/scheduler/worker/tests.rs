@@ -3,16 +3,18 @@
 use std::future::poll_fn;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, Waker};
 
-use volt_sync::internal::primitive::{Arc, Mutex};
+use volt_sync::internal::primitive::{Arc, Mutex, processor};
 
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::by_hand::with_members;
 use crate::runtime::scheduler::idle::Roles;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::{Stage, Step, Worker};
+use crate::runtime::scheduler::worker::{Stage, Step, WAKE_NS, Worker};
 use crate::task::{Notified, Schedule};
 use crate::time::Clock;
 
@@ -59,6 +61,33 @@ fn a_fork_wakes_nobody_only_if_the_poll_that_forks_is_quick() {
 
 /// Who parks beside a member that will be back soon does not go into the driver before it; beside
 /// one that may take long it does.
+/// Of two that are parked, the second has no duty.
+#[test]
+fn who_polls_for_long_wakes_a_member_of_another_processor() {
+    let claimed = |poll_ns: f32| {
+        let mut claimed = None;
+        with_members(|shared, [this, near, far]| {
+            for it in [far, near] {
+                it.stage.set(Stage::Running);
+                context::with_worker(it, || while it.step() != Step::Wait {});
+            }
+            this.pace.set_poll_ns(poll_ns);
+            let here = processor();
+            // ORD relaxed: of this thread.
+            near.slot.processor.store(here, Relaxed);
+            // ORD relaxed: as above.
+            far.slot.processor.store(here + 1, Relaxed);
+            this.notify();
+            let is_up = [near, far].map(|it| !shared.idle.is_parked(it.index));
+            claimed = (processor() == here).then_some(is_up);
+        });
+        claimed
+    };
+    let claimed = |poll_ns| (0..100).find_map(|_| claimed(poll_ns)).expect("it stays for once");
+    assert_eq!(claimed(WAKE_NS), [false, true]);
+    assert_eq!(claimed(WAKE_NS - 1.0), [true, false], "its data would have to go there");
+}
+
 #[test]
 fn a_driver_is_left_to_a_member_in_a_quick_poll() {
     const QUICK: usize = 32;
