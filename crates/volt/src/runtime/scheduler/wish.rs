@@ -8,8 +8,8 @@
 //! other, would run one after the other beside an idle processor, though each could begin before the other one ends.
 //! So a member which finds that what it wanted to wait for is there already, [`IN_A_ROW`] times, after polls of
 //! [`LONG_NS`], asks another one to wait in the driver, if there is a processor for it. For [`COMPANY_NS`] whoever parks does
-//! so there, if nobody does yet (but a choosy guest only if it has run something), and nobody leaves the driver to those that run (`Worker::leaves_driver`): each of them goes
-//! back there after its polls, and so they change places.
+//! so there, if nobody does yet (a choosy guest only if it has run something), and nobody leaves the driver to those that
+//! run (`Worker::leaves_driver`): each of them goes back there after its polls, and so they change places.
 //!
 //! Where one end only begins when the other one has ended, as with requests that are made one after the other, that is a wake-up
 //! on a cold processor for each. Then those that waited there are parked again when the next one wakes up for an event. If

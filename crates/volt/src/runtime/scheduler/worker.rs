@@ -495,9 +495,9 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// As [`Shared::notify`], for what this member has to do. If its polls take [`WAKE_NS`] or more, it rather wakes one that fell
-    /// asleep on another processor: Linux often runs a thread where it ran last. On this one, it would take turns with this
-    /// member, while the other processor has nothing to do.
+    /// As [`Shared::notify`], for what this member has to do. If its polls take [`WAKE_NS`] or more, it rather wakes one that
+    /// fell asleep on another processor: Linux often runs a thread where it ran last. On this one, it would take turns with
+    /// this member, while the other processor has nothing to do.
     #[inline]
     pub(super) fn notify(&self) {
         if self.shared.idle.load().wants_searcher() {
