@@ -197,6 +197,11 @@ impl Summary {
         self
     }
 
+    /// Members that are not parked.
+    #[inline]
+    pub(crate) const fn running(self) -> usize {
+        self.attached().saturating_sub(self.parked())
+    }
     /// True if a member beside the one that asks, which runs, does so, too.
     #[inline]
     pub(crate) const fn others_run(self) -> bool {

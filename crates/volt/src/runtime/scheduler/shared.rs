@@ -389,10 +389,7 @@ impl Shared {
         // ORD relaxed: a hint.
         let processor = |index: usize| self.slots[index].processor.load(Relaxed);
         let is_near = |index| here.is_some_and(|here| processor(index) == here);
-        let index = self.idle.notify_taker(|| self.used_slots().len(), takes, is_near);
-        if let Some(index) = index {
-            self.unpark(index);
-        }
+        let _ = self.notify_rather(takes, is_near);
     }
 
     /// As [`notify`](Self::notify), by a guest that keeps off: it need not be told itself, nor others like it.
@@ -402,11 +399,20 @@ impl Shared {
 
     /// Wakes a member that `takes` says of, if there is one, and nobody searches. True if so.
     pub(super) fn notify_if(&self, takes: impl Fn(Summary, usize) -> bool) -> bool {
-        let index = self.idle.notify_taker(|| self.used_slots().len(), takes, |_| false);
+        self.notify_rather(takes, |_| false)
+    }
+
+    /// The same, and rather one that is not near.
+    fn notify_rather(
+        &self,
+        takes: impl Fn(Summary, usize) -> bool,
+        is_near: impl Fn(usize) -> bool,
+    ) -> bool {
+        let index = self.idle.notify_taker(|| self.used_slots().len(), takes, is_near);
         index.inspect(|&index| self.unpark(index)).is_some()
     }
 
-    /// The same, if a task is set aside, for those who take it.
+    /// As [`notify`](Self::notify), if a task is set aside, for those who take it.
     pub(super) fn offer_set_aside(&self) {
         if !self.injector.has_set_aside() {
             return;

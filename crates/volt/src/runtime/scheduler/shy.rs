@@ -57,8 +57,7 @@ impl Shared {
     /// True if all workers run, and as many members as there are processors, beside `index`; and all of them will soon
     /// look for the next task.
     fn others_are_enough(&self, index: usize) -> bool {
-        let summary = self.idle.load();
-        let running = summary.attached().saturating_sub(summary.parked());
+        let running = self.idle.load().running();
         let others = running.saturating_sub(usize::from(!self.idle.is_parked(index)));
         (self.config.processors..=MOST).contains(&others)
             && self.others_are_quick(index)

@@ -101,7 +101,7 @@ impl Worker<'_> {
     /// company: `wish.rs`.)
     fn leaves_driver(&self) -> bool {
         let summary = self.shared.idle.load();
-        let working = summary.attached() - summary.parked().min(summary.attached());
+        let working = summary.running();
         let us = summary.searching() + usize::from(!self.searching.get());
         if summary.driver_taken() || working <= us || working > us + LEAVE_TO {
             return false;

@@ -247,8 +247,8 @@ impl Worker<'_> {
     fn ask_for_company(&self, now: u64) {
         let (shared, company) = (self.shared, &self.shared.wishes.company);
         let summary = shared.idle.load();
-        let running = summary.attached() - summary.parked().min(summary.attached());
-        let has_processor = running < shared.config.processors && !shared.crowd.is_there();
+        let has_processor =
+            summary.running() < shared.config.processors && !shared.crowd.is_there();
         let is_free = summary.wants_searcher() && !summary.driver_taken();
         let lasts = company.is_wanted(|| now);
         if !is_free || !has_processor || !company.ask(now, lasts) {
