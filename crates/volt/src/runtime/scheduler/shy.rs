@@ -51,7 +51,8 @@ impl Shared {
         // A watcher that sleeps for long would look too late.
         (bystander || vain)
             && !self.sleep.is_drowsy()
-            && (bystander && self.others_are_enough(index) || vain && self.workers_go_on(index))
+            && (bystander && self.others_are_enough(index)
+                || vain && self.enough_workers_go_on(index))
     }
 
     /// True if all workers run, and as many members as there are processors, beside `index`; and all of them will soon
@@ -65,13 +66,27 @@ impl Shared {
     }
 
     /// True if all workers run, and neither one of them nor a guest beside `index` was caught in a slow poll.
-    pub(super) fn workers_go_on(&self, index: usize) -> bool {
-        (0..self.workers).all(|worker| !self.idle.is_parked(worker))
-            && !self.used_slots().iter().enumerate().any(|(other, slot)| {
-                other != index
-                    && slot.watched.is_caught(slot.polls())
-                    && !self.idle.is_parked(other)
-            })
+    fn workers_go_on(&self, index: usize) -> bool {
+        self.caught_beside(index) == Some(0)
+    }
+
+    /// True if all workers run, and as many of them go on as there are processors for. (Of more workers, some have none, and
+    /// are caught in whatever they poll.)
+    pub(super) fn enough_workers_go_on(&self, index: usize) -> bool {
+        let spare = self.workers.saturating_sub(self.config.processors);
+        self.caught_beside(index).is_some_and(|caught| caught <= spare)
+    }
+
+    /// How many workers, and guests beside `index`, were caught in a slow poll, if all workers run.
+    fn caught_beside(&self, index: usize) -> Option<usize> {
+        let is_caught = |other: usize| {
+            let slot = self.slot(other);
+            slot.watched.is_caught(slot.polls()) && !self.idle.is_parked(other)
+        };
+        (0..self.workers).all(|worker| !self.idle.is_parked(worker)).then(|| {
+            let others = (0..self.used_slots().len()).filter(|&other| other != index);
+            others.filter(|&other| is_caught(other)).count()
+        })
     }
 }
 
@@ -109,7 +124,7 @@ impl Worker<'_> {
         // Who was woken for work looks for it once.
         !self.searching.get()
             && (self.is_bystander() && self.shared.others_are_enough(self.index)
-                || self.steals_in_vain() && self.shared.workers_go_on(self.index))
+                || self.steals_in_vain() && self.shared.enough_workers_go_on(self.index))
             && !self.root_woken()
     }
 

@@ -4,9 +4,12 @@
 //! these has lost its place in their rings then, and it is soon back for more: it only mixes up the order in which tasks
 //! run. Among 300 connections whose requests took 300 us each, some were answered at once and some after three rounds of all
 //! others. So a guest that has set a quarter of what it stole aside lets the workers alone for some time, twice as long
-//! each time in a row, as long as all of them go on. It still runs what it finds in the driver.
+//! each time in a row, as long as they go on. It still runs what it finds in the driver.
 //!
 //! If a worker parks, or the watcher catches it in a slow poll, the guest takes part again, as a bystander does (`shy.rs`).
+//! But where there are more workers than processors, some are always caught, as they have none: as many as there are
+//! more do not count. (Four workers on two processors, 2,000 connections, 300 us for each request: the slowest 1 % took 0.93 s
+//! when each one counted, 0.56 s when not.)
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;

@@ -16,9 +16,14 @@ const UNKNOWN: usize = 48;
 
 /// A guest beside two workers, for as many processors, which has polled tasks for some time.
 fn with_bystander(f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
-    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
+    with_bystander_beside(2, f);
+}
+
+/// The same beside so many workers.
+fn with_bystander_beside(workers: usize, f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
+    let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
     let config = Config { processors: 2, ..Config::default() };
-    let shared = Shared::new(config, 2, driver, handle);
+    let shared = Shared::new(config, workers, driver, handle);
     let park = Arc::new(Park::new());
     let index = shared.attach_guest(&park).unwrap();
     let guest = Worker::new(&shared, index, &park);
@@ -152,6 +157,24 @@ fn a_guest_that_steals_in_vain_lets_workers_alone_that_go_on() {
         assert!(guest.stands_aside());
         let _roles = shared.idle.park(1, false, false);
         assert!(!guest.stands_aside(), "that one has nothing to do");
+    });
+}
+
+/// Of more workers than there are processors, some have none, and are caught in quick polls.
+#[test]
+fn a_guest_that_steals_in_vain_lets_workers_alone_if_enough_go_on() {
+    with_bystander_beside(3, |shared, guest| {
+        assert!(guest.stands_aside());
+        let catch = |worker: usize| {
+            let slot = &shared.slots[worker];
+            assert!(slot.watched.is_news(slot.polls()));
+        };
+        catch(1);
+        assert!(!guest.stands_aside(), "that one may be held up for long");
+        guest.vain.for_ever();
+        assert!(guest.stands_aside(), "two go on, on two processors");
+        catch(2);
+        assert!(!guest.stands_aside());
     });
 }
 
