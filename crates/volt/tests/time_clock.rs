@@ -24,6 +24,20 @@ fn paused<F: Future>(future: F) -> F::Output {
     Builder::new_current_thread().start_paused(true).build().unwrap().block_on(future)
 }
 
+/// As requests that have all begun at once, with a time-out each, and another one for all of it.
+#[test]
+fn paused_time_passes_for_many_that_wait_until_the_same_time() {
+    paused(async {
+        let start = Instant::now();
+        let wait = |seconds| volt::spawn(sleep(Duration::from_secs(seconds)));
+        let tasks: Vec<_> = (0..100).map(|i| wait(1 + i / 50)).collect();
+        for (i, task) in tasks.into_iter().enumerate() {
+            task.await.unwrap();
+            assert_eq!(start.elapsed(), Duration::from_secs(1 + i as u64 / 50));
+        }
+    });
+}
+
 #[test]
 fn an_idle_runtime_jumps_to_the_next_deadline() {
     let real = std::time::Instant::now();

@@ -261,11 +261,10 @@ impl Timers {
     /// what is due then, and returns how many timers that were. Called when the runtime is idle.
     pub(crate) fn auto_advance(&self) -> usize {
         loop {
-            let next = self.earliest();
-            if !self.shared.clock.auto_advance_to(next) {
+            if !self.shared.clock.auto_advance_to(self.next_time()) {
                 return 0;
             }
-            // `next` may be the start of a slot with many timers, none of which is due then.
+            // That may have been the start of a slot with many timers, none of which is due then.
             match self.fire_due() {
                 0 => {}
                 fired => return fired,
@@ -273,9 +272,19 @@ impl Timers {
         }
     }
 
-    /// The earliest deadline in nanoseconds of the clock ([`NEVER`] if there is none), or a little
-    /// less; for the simulation.
-    pub(crate) fn earliest(&self) -> u64 {
+    /// To when a paused clock advances: to the earliest deadline ([`NEVER`] if there is none), or somewhat less, but always
+    /// further if nothing is due now.
+    pub(crate) fn next_time(&self) -> u64 {
+        let earliest = self.earliest();
+        if earliest > self.shared.clock.now_ns() {
+            return earliest;
+        }
+        let exactly = |shard: &Shard| shard.0.locked.with(|locked| locked.wheel.next_exactly());
+        self.shards().map(exactly).min().unwrap_or(NEVER)
+    }
+
+    /// The earliest deadline in nanoseconds of the clock ([`NEVER`] if there is none), or somewhat less.
+    fn earliest(&self) -> u64 {
         // ORD relaxed: ordered by the caller's fence, if it needs any.
         let pending = |shard: &&Shard| shard.0.next.load(Relaxed) != NEVER;
         self.shards().filter(pending).map(Shard::refresh).min().unwrap_or(NEVER)

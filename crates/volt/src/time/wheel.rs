@@ -169,6 +169,17 @@ impl Wheel {
     /// A time not after the earliest deadline, exact unless many timers share its slot; `NEVER` if
     /// there is none.
     pub(super) fn next(&self) -> u64 {
+        self.earliest(SEARCH)
+    }
+
+    /// The same, but exact on level 0, where a slot with many is not moved down. Looks at all that share it.
+    #[cold]
+    pub(super) fn next_exactly(&self) -> u64 {
+        let is_lowest = self.first().is_some_and(|place| place < SLOTS);
+        self.earliest(if is_lowest { usize::MAX } else { SEARCH })
+    }
+
+    fn earliest(&self, search: usize) -> u64 {
         if !self.cascading.is_empty() {
             return self.elapsed;
         }
@@ -178,7 +189,7 @@ impl Wheel {
         // A deadline that was moved out of the slot must not hide those of later slots.
         let mut earliest = start | ((1 << shift(place / SLOTS)) - 1);
         let mut node = list.front();
-        for _ in 0..SEARCH {
+        for _ in 0..search {
             let Some(current) = node else { return earliest };
             // SAFETY: linked, so alive.
             earliest = earliest.min(unsafe { current.as_ref() }.deadline());

@@ -361,7 +361,7 @@ impl World<'_, '_> {
             return Err(Reason::LostWakeup);
         }
         let driver = &self.shared.driver_handle;
-        if !driver.clock.advance_to(driver.timers.earliest()) {
+        if !driver.clock.advance_to(driver.timers.next_time()) {
             return Err(Reason::Deadlock);
         }
         // The one in the driver wakes up; that there is one is part of the protocol.

@@ -503,6 +503,26 @@ fn a_paused_clock_advances_by_itself_from_deadline_to_deadline() {
     });
 }
 
+/// They share a slot, in which a deadline is not searched for elsewhere; none of them is at its start, mostly.
+#[test]
+fn a_paused_clock_advances_to_a_deadline_of_many() {
+    for many in [16, 17, 1000] {
+        with_paused(|timers| {
+            let (count, waker) = Count::new();
+            let start = Instant::now();
+            let at = |part| SECOND + Duration::from_nanos(part);
+            let mut sleeps: Vec<_> = (0..2 * many).map(|i| Box::pin(sleep(at(i / many)))).collect();
+            for timer in &mut sleeps {
+                assert!(poll(timer.as_mut(), &waker).is_pending());
+            }
+            for part in 0..2 {
+                assert_eq!(timers.auto_advance(), many as usize);
+                assert_eq!((start.elapsed(), count.get() as u64), (at(part), (part + 1) * many));
+            }
+        });
+    }
+}
+
 #[test]
 fn blocking_work_inhibits_the_paused_clock() {
     with_paused(|timers| {

@@ -110,6 +110,25 @@ fn a_full_slot_is_due_no_later_than_its_earliest_timer() {
     assert_eq!(pop_all(&mut wheel, 1 << 35).len(), 1000);
 }
 
+/// Nothing else would lead out of such a slot: it is not moved down.
+#[test]
+fn in_a_full_slot_of_the_lowest_level_the_earliest_is_found() {
+    let at = (1 << 40) + 500;
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..=SEARCH as u64).map(|i| entry(at + i)).collect();
+    timers.iter().rev().for_each(|timer| link(&mut wheel, timer));
+    let mut times = vec![0];
+    while *times.last().unwrap() < at {
+        let now = wheel.next_exactly();
+        assert!(now > *times.last().unwrap(), "it goes on: {times:?}");
+        times.push(now);
+        let due = pop_all(&mut wheel, now);
+        assert_eq!(due, if now == at { vec![at] } else { vec![] });
+    }
+    assert_eq!(times.last(), Some(&at));
+    pop_all(&mut wheel, NEVER);
+}
+
 #[test]
 fn the_latest_by_a_time_is_found_in_any_slot() {
     for [first, second] in

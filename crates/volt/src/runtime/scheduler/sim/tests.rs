@@ -106,6 +106,20 @@ fn timers_fire_in_virtual_time() {
     .unwrap();
 }
 
+/// So many that no earliest one is looked for among them.
+#[test]
+fn many_timers_of_one_time_fire_in_virtual_time() {
+    let run = |seed| {
+        Sim::new(seed).workers(3).run(async {
+            let wait = |i: u64| crate::spawn(time::sleep(Duration::from_secs(1 + i / 40)));
+            for task in (0..80).map(wait).collect::<Vec<_>>() {
+                task.await.unwrap();
+            }
+        })
+    };
+    explore(0..stress(20), run).unwrap();
+}
+
 /// In whatever order: before the first poll, between two, or after the last.
 #[test]
 fn aborts_and_panics_end_their_tasks_only() {
