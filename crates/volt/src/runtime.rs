@@ -133,7 +133,7 @@ use scheduler::guest;
 pub(crate) use scheduler::guest::block_on_helping;
 use scheduler::shared::Shared;
 use scheduler::threads::Alive;
-use scheduler::worker::Worker;
+use scheduler::worker::{Turn, Worker};
 
 /// A runtime: its worker threads, its timers, its sockets.
 ///
@@ -555,19 +555,27 @@ fn worker_thread(shared: &Arc<Shared>, index: usize) {
 
 /// Goes on as worker `index` until the runtime shuts down, or the worker is handed over.
 fn be_worker(shared: &Arc<Shared>, index: usize) {
+    be_worker_after(shared, index, None);
+}
+
+/// The same, from where the thread was that was this worker `before`.
+fn be_worker_after(shared: &Arc<Shared>, index: usize, before: Option<Turn>) {
     let park = shared.park_of(index);
-    let worker = Worker::new(shared, index, &park);
+    let mut worker = Worker::new(shared, index, &park);
+    if let Some(turn) = before {
+        worker.go_on_from(turn);
+    }
     memory::keep();
     context::with_worker(&worker, || worker.run_thread());
     memory::give_back();
 }
 
-/// Lets another thread go on as worker `index` of `shared`: an idle one of the blocking pool, if
+/// Lets another thread go on as worker `index` of `shared`, which is at that `turn`: an idle one of the blocking pool, if
 /// there is one. When it is no longer that worker, it returns to the pool.
 ///
 /// # Errors
 /// If the operating system gives no thread.
-pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()> {
+pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize, turn: Turn) -> io::Result<()> {
     let alive = Alive::new(&shared.threads);
     let theirs = shared.clone();
     shared.blocking.lend(Box::new(move || {
@@ -576,7 +584,7 @@ pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize) -> io::Result
         let shared = theirs;
         #[cfg(not(volt_loom))]
         volt_sync::internal::primitive::set_timer_slack(1);
-        be_worker(&shared, index);
+        be_worker_after(&shared, index, Some(turn));
     }))
 }
 

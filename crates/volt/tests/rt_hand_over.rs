@@ -437,3 +437,35 @@ fn a_waker_that_joins_leaves_the_driver_where_it_is() {
         assert_eq!(task.join().unwrap(), 7);
     });
 }
+
+/// Each thread that went on as the worker used to begin anew: with the newest task, and with some polls before it would
+/// look at anything else.
+#[test]
+fn workers_that_are_handed_over_again_and_again_look_at_everything() {
+    fn job(jobs: Arc<AtomicUsize>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            jobs.fetch_add(1, Ordering::Relaxed);
+            drop(volt::spawn(job(jobs)));
+            volt::task::block_in_place(|| std::thread::sleep(Duration::from_micros(100)));
+        })
+    }
+    for workers in [1, 2] {
+        let rt = Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap();
+        let jobs = Arc::new(AtomicUsize::new(0));
+        (0..workers).for_each(|_| drop(rt.spawn(job(jobs.clone()))));
+        while jobs.load(Ordering::Relaxed) < 100 {
+            std::thread::yield_now();
+        }
+        let (done, dones) = mpsc::channel();
+        let other = done.clone();
+        rt.spawn(async move { done.send("a task from outside").unwrap() });
+        rt.spawn(async move {
+            volt::time::sleep(Duration::from_millis(1)).await;
+            other.send("a timer").unwrap();
+        });
+        (0..2).for_each(|_| drop(dones.recv_timeout(LIMIT).unwrap()));
+        let start = std::time::Instant::now();
+        rt.shutdown_timeout(LIMIT);
+        assert!(start.elapsed() < LIMIT);
+    }
+}

@@ -217,6 +217,42 @@ fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
     assert!(rounds > 1_000, "{rounds} rounds during 100 long polls");
 }
 
+/// If they compute as well, they get no more of it: they used to have as many polls, however long these were.
+#[test]
+fn two_that_wake_each_other_and_compute_do_not_hold_up_long_polls() {
+    let rt = multi(1);
+    let (ask, mut asked) = volt::sync::mpsc::channel(1);
+    let (answer, mut answered) = volt::sync::mpsc::channel(1);
+    let spin = || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(100) {
+            std::hint::spin_loop();
+        }
+    };
+    rt.spawn(async move {
+        while let Some(value) = asked.recv().await {
+            spin();
+            answer.send(value).await.unwrap();
+        }
+    });
+    let hogs = Hogs::start(rt.handle(), 2, false, milliseconds);
+    let counted = hogs.clone();
+    let (done, rounds) = mpsc::channel();
+    rt.spawn(async move {
+        let mut rounds = 0_usize;
+        while counted.polls() < 100 {
+            ask.send(rounds).await.unwrap();
+            assert_eq!(answered.recv().await, Some(rounds));
+            spin();
+            rounds += 1;
+        }
+        done.send(rounds).unwrap();
+    });
+    let rounds = rounds.recv_timeout(SOON).unwrap();
+    hogs.stop();
+    assert!(rounds < 1_000, "{rounds} rounds during 100 long polls");
+}
+
 /// What nobody takes is not handed round among the threads in `block_on`: that would get them out of the driver, and
 /// keep them from looking after the worker, again and again.
 #[test]

@@ -658,7 +658,7 @@ impl Worker<'_> {
             if self.is_last.get() {
                 self.shared.last_worker_is_back();
             }
-            if crate::runtime::hand_over_worker(self.shared, self.index).is_ok() {
+            if crate::runtime::hand_over_worker(self.shared, self.index, self.turn()).is_ok() {
                 self.handed_over.set(true);
                 context::set_worker(ptr::null());
                 return true;

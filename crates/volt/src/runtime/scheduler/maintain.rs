@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use super::idle::Summary;
 use super::pace::Waited;
 use super::quick::QUICK_NS;
-use super::worker::Worker;
+use super::worker::{LIFO_RUN, Worker};
 use crate::reactor::Why;
 use crate::task::Header;
 
@@ -53,9 +53,8 @@ impl Worker<'_> {
             self.run.times_the_next();
         }
         let waited = self.waited.get();
-        if let Some(run) = tick.lifo_run(waited) {
-            self.lifo_left.set(run);
-        }
+        let left = || tick.lifo_left(waited, self.lifo_left.get(), LIFO_RUN);
+        self.lifo_left.set(tick.lifo_run(waited).unwrap_or_else(left));
         if tick.long_ns.is_some() && self.overtook.replace(false) {
             self.send_batch_back();
         }

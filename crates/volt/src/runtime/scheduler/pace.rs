@@ -57,6 +57,8 @@ const SHORT_RUNS: u32 = 8;
 const MAX_INTERVAL: u32 = 255;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
+/// One that takes longer counts as several, so that all take a tenth of that time.
+const LIFO_POLL_NS: u64 = LIFO_SHARE_NS / 10;
 const LIFO_RUN: u32 = 512;
 /// A member whose last tick began before that has done little since.
 const REST_NS: u64 = 500_000;
@@ -64,7 +66,7 @@ const REST_NS: u64 = 500_000;
 const WEIGHT: f32 = 0.1;
 
 /// One member's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pace {
     max: u32,
     fixed_interval: Option<u32>,
@@ -103,6 +105,8 @@ pub(super) struct Tick {
     pub(super) long_ns: Option<u64>,
     /// It took much longer than it should have: some of its polls were longer than those before.
     pub(super) overran: bool,
+    /// How much longer it took than so many polls of [`LIFO_POLL_NS`], in these.
+    surplus: u32,
 }
 
 /// Where a task has waited for its poll.
@@ -126,6 +130,12 @@ impl Tick {
             }
             Waited::Elsewhere => None,
         }
+    }
+
+    /// How many of these that `left` are left, if it was they that ran. Not less than `least`, if there were.
+    pub(super) fn lifo_left(self, waited: Waited, left: u32, least: u32) -> u32 {
+        let used = if waited == Waited::Lifo { self.surplus } else { 0 };
+        left.saturating_sub(used).max(left.min(least))
     }
 }
 
@@ -298,7 +308,9 @@ impl Pace {
         }
         self.begin(queued);
         let long_ns = (took / u64::from(polls) >= LOOK_NS).then_some(took);
-        Tick { look, long_ns, overran: took >= 2 * LOOK_NS || long_ns.is_some() }
+        let surplus = (took / LIFO_POLL_NS).saturating_sub(polls.into());
+        let surplus = u32::try_from(surplus).unwrap_or(u32::MAX);
+        Tick { look, long_ns, overran: took >= 2 * LOOK_NS || long_ns.is_some(), surplus }
     }
 
     fn average(&self, per_poll: f32) {

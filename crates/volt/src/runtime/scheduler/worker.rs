@@ -38,7 +38,7 @@ use super::vain::Vain;
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
-const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
+pub(super) const LIFO_RUN: u32 = if cfg!(volt_loom) { 2 } else { 3 };
 /// About the time that a sleeping member takes to wake up and find something.
 const WAKE_NS: f32 = 10_000.0;
 
@@ -147,6 +147,13 @@ pub(crate) struct Worker<'r> {
     pub(super) vain: Vain,
 }
 
+/// Which of a member's queues has its turn when.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pace: Pace,
+    lifo_left: u32,
+}
+
 impl<'r> Worker<'r> {
     pub(crate) fn new(shared: &'r Arc<Shared>, index: usize, park: &'r Arc<Park>) -> Self {
         let slot = shared.slot(index);
@@ -203,6 +210,18 @@ impl<'r> Worker<'r> {
             unfit: Cell::new(false),
             vain: Vain::default(),
         }
+    }
+
+    /// Whose turn it is, for the thread that goes on as this worker.
+    pub(super) fn turn(&self) -> Turn {
+        Turn { pace: self.pace.clone(), lifo_left: self.lifo_left.get() }
+    }
+
+    /// Goes on as the thread did that was this worker before. Otherwise tasks that hand over after each few polls would
+    /// never let anything else have its turn: the ring, the injector, the driver, or a shutdown.
+    pub(crate) fn go_on_from(&mut self, turn: Turn) {
+        self.pace = turn.pace;
+        self.lifo_left.set(turn.lifo_left);
     }
 
     /// The loop of a worker thread.

@@ -285,12 +285,26 @@ fn a_fixed_interval_stays() {
 
 #[test]
 fn long_polls_give_the_lifo_slot_a_share_or_take_it() {
-    let tick = |long_ns| Tick { look: true, long_ns, overran: false };
+    let tick = |long_ns| Tick { look: true, long_ns, overran: false, surplus: 0 };
     assert_eq!(tick(None).lifo_run(Waited::Ring), None);
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Ring), Some(100));
     assert_eq!(tick(Some(u64::MAX)).lifo_run(Waited::Ring), Some(512));
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Lifo), Some(0));
     assert_eq!(tick(Some(MS)).lifo_run(Waited::Elsewhere), None);
+}
+
+#[test]
+fn longer_polls_take_more_of_the_share_of_the_lifo_slot() {
+    for (poll_ns, used) in [(500, 0), (1_000, 0), (5_000, 4), (20_000, 19), (100_000, 99)] {
+        let pace = Pace::new(&Config::default());
+        let _first = pace.tick(MS, 0);
+        let polls = pace.tick.get();
+        let tick = pace.tick(MS + u64::from(polls) * poll_ns, 0);
+        let left = |waited, of| tick.lifo_left(waited, of, 3);
+        assert_eq!(left(Waited::Lifo, 512), 512_u32.saturating_sub(used * polls).max(3));
+        assert_eq!(left(Waited::Lifo, 2), 2, "it takes none that others have by right");
+        assert_eq!(left(Waited::Ring, 512), 512);
+    }
 }
 
 /// Some of its polls were longer than those before: which ones is found by timing the next.
