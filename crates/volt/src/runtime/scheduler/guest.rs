@@ -611,7 +611,8 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 }
 
 impl Worker<'_> {
-    /// Takes `target` out of this member's queues, if it is there. The others keep their order.
+    /// Takes `target` out of this member's queues, if it is there. The others keep their order. If a watcher has looked
+    /// while they were in none, and watches no longer, somebody else is told: `target` may wait for them.
     pub(super) fn take_own(&self, target: NonNull<Header>) -> Option<NonNull<Header>> {
         if let Some(newest) = self.slot.lifo.take() {
             if newest == target {
@@ -627,6 +628,9 @@ impl Worker<'_> {
                 Some(task) if task == target => found = Some(task),
                 Some(task) => self.push(task),
             }
+        }
+        if found.is_some() && self.shared.idle.load().wants_watcher() {
+            self.notify();
         }
         found
     }
