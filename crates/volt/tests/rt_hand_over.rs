@@ -463,7 +463,7 @@ fn workers_that_are_handed_over_again_and_again_look_at_everything() {
             volt::time::sleep(Duration::from_millis(1)).await;
             other.send("a timer").unwrap();
         });
-        (0..2).for_each(|_| drop(dones.recv_timeout(LIMIT).unwrap()));
+        (0..2).for_each(|_| _ = dones.recv_timeout(LIMIT).unwrap());
         let start = std::time::Instant::now();
         rt.shutdown_timeout(LIMIT);
         assert!(start.elapsed() < LIMIT);

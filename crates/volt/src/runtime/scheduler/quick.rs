@@ -10,7 +10,7 @@
 //! Rejected: timing every poll (two looks at the clock, more than many polls take): a known kind
 //! costs one load.
 //!
-//! State: a table of the kinds' keys, each at the place of its hash; what collides is forgotten.
+//! State: a table of the kinds' keys, each at one of the places of its hash; of those that collide, one is forgotten.
 //! All hints, so all accesses are relaxed.
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,8 @@ use volt_sync::internal::primitive::AtomicUsize;
 use super::shared::Shared;
 
 const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
+/// A kind has so many of them. (With one, two hot kinds of the same place took it from each other at each poll.)
+const WAYS: usize = if cfg!(volt_loom) { 1 } else { 2 };
 
 /// A first poll that takes longer is not quick.
 pub(super) const QUICK_NS: u64 = 50_000;
@@ -39,30 +41,41 @@ impl Quick {
         Self(std::array::from_fn(|_| AtomicUsize::new(0)))
     }
 
+    /// Where this kind may be.
     #[inline]
-    fn place(&self, key: usize) -> &AtomicUsize {
+    fn places(&self, key: usize) -> &[AtomicUsize] {
         // Keys are addresses: of tables of several words, or of functions.
-        &self.0[(key >> 4 ^ key >> 12) % PLACES]
+        let set = (key >> 4 ^ key >> 12) % (PLACES / WAYS);
+        &self.0[set * WAYS..][..WAYS]
+    }
+
+    #[inline]
+    fn place(&self, key: usize) -> Option<&AtomicUsize> {
+        // ORD relaxed: a hint.
+        self.places(key).iter().find(|place| place.load(Relaxed) == key)
     }
 
     #[inline]
     pub(super) fn knows(&self, key: usize) -> bool {
-        // ORD relaxed: a hint.
-        self.place(key).load(Relaxed) == key
+        self.place(key).is_some()
     }
 
     pub(super) fn learn(&self, key: usize) {
         // A look first: who blocks again and again would take the line from those that look.
         if !self.knows(key) {
             // ORD relaxed: a hint.
-            self.place(key).store(key, Relaxed);
+            let is_free = |place: &&AtomicUsize| place.load(Relaxed) == 0;
+            let places = self.places(key);
+            let place = places.iter().find(is_free).unwrap_or(&places[WAYS - 1]);
+            // ORD relaxed: a hint.
+            place.store(key, Relaxed);
         }
     }
 
     pub(super) fn forget(&self, key: usize) {
-        if self.knows(key) {
+        if let Some(place) = self.place(key) {
             // ORD relaxed: a hint.
-            self.place(key).store(0, Relaxed);
+            place.store(0, Relaxed);
         }
     }
 }
@@ -79,5 +92,27 @@ impl Shared {
                 || self.idle.is_parked(other)
                 || self.quick.knows(kind)
         })
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_kinds_of_the_same_hash_are_both_known() {
+        let quick = Quick::new();
+        let [first, second, third] = [1, 2, 3].map(|kind| kind * (PLACES << 4) * (PLACES << 12));
+        [first, second].into_iter().for_each(|kind| quick.learn(kind));
+        assert!(quick.knows(first) && quick.knows(second) && !quick.knows(third));
+        quick.learn(third);
+        assert!(quick.knows(third));
+        let others = [first, second].into_iter().filter(|&kind| quick.knows(kind));
+        assert_eq!(others.clone().count(), 1, "there are two places");
+        let other = others.last().unwrap();
+        quick.forget(other);
+        assert!(!quick.knows(other) && quick.knows(third));
+        quick.learn(other);
+        assert!(quick.knows(other) && quick.knows(third), "in the free place");
     }
 }

@@ -25,13 +25,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::pace::LOOK_NS;
-use super::shared::Shared;
+use super::shared::{Shared, Slot};
 use super::stall::STALL_NS;
 use super::worker::{Stage, Step, Worker};
 use crate::runtime::outside;
 
 /// So many members at work are looked at.
 const MOST: usize = 4;
+/// A member that waits for a processor for so long is a rare one: some turns of others.
+const HELD_UP_NS: u64 = 20_000_000;
 
 impl Shared {
     /// True if guest `index`, which is parked, should not be woken for work.
@@ -52,7 +54,7 @@ impl Shared {
         (bystander || vain)
             && !self.sleep.is_drowsy()
             && (bystander && self.others_are_enough(index)
-                || vain && self.enough_workers_go_on(index))
+                || vain && self.no_worker_is_held_up(index))
     }
 
     /// True if all workers run, and as many members as there are processors, beside `index`; and all of them will soon
@@ -67,26 +69,29 @@ impl Shared {
 
     /// True if all workers run, and neither one of them nor a guest beside `index` was caught in a slow poll.
     fn workers_go_on(&self, index: usize) -> bool {
-        self.caught_beside(index) == Some(0)
+        self.all_workers_run()
+            && !self.any_beside(index, |slot| slot.watched.is_caught(slot.polls()))
     }
 
-    /// True if all workers run, and as many of them go on as there are processors for. (Of more workers, some have none, and
-    /// are caught in whatever they poll.)
-    pub(super) fn enough_workers_go_on(&self, index: usize) -> bool {
-        let spare = self.workers.saturating_sub(self.config.processors);
-        self.caught_beside(index).is_some_and(|caught| caught <= spare)
+    /// The same, but one that was caught may just have no processor: for the watcher, it has stood still for
+    /// [`HELD_UP_NS`].
+    pub(super) fn no_worker_is_held_up(&self, index: usize) -> bool {
+        let now = self.driver_handle.clock.now_ns();
+        self.all_workers_run()
+            && !self
+                .any_beside(index, |slot| slot.watched.still_ns(slot.steps(), now) >= HELD_UP_NS)
     }
 
-    /// How many workers, and guests beside `index`, were caught in a slow poll, if all workers run.
-    fn caught_beside(&self, index: usize) -> Option<usize> {
-        let is_caught = |other: usize| {
-            let slot = self.slot(other);
-            slot.watched.is_caught(slot.polls()) && !self.idle.is_parked(other)
-        };
-        (0..self.workers).all(|worker| !self.idle.is_parked(worker)).then(|| {
-            let others = (0..self.used_slots().len()).filter(|&other| other != index);
-            others.filter(|&other| is_caught(other)).count()
-        })
+    fn all_workers_run(&self) -> bool {
+        (0..self.workers).all(|worker| !self.idle.is_parked(worker))
+    }
+
+    /// True if it `is` so of a member beside `index` that runs.
+    fn any_beside(&self, index: usize, is: impl Fn(&Slot) -> bool) -> bool {
+        self.used_slots()
+            .iter()
+            .enumerate()
+            .any(|(other, slot)| other != index && is(slot) && !self.idle.is_parked(other))
     }
 }
 
@@ -124,7 +129,7 @@ impl Worker<'_> {
         // Who was woken for work looks for it once.
         !self.searching.get()
             && (self.is_bystander() && self.shared.others_are_enough(self.index)
-                || self.steals_in_vain() && self.shared.enough_workers_go_on(self.index))
+                || self.steals_in_vain() && self.shared.no_worker_is_held_up(self.index))
             && !self.root_woken()
     }
 

@@ -487,11 +487,11 @@ impl Worker<'_> {
                 let summary = self.shared.idle.load();
                 let is_kept = summary.has_driver(self.index)
                     || summary.driver_taken() && !self.shared.idle.is_looked_at(summary);
-                // Or others that were not woken for work, as there was a watcher: until it has caught workers.
+                // Or others that were not woken for work, as there was a watcher: until one is held up.
                 let left = || {
                     self.shared.has_work(true)
                         && self.shared.keeps_off(self.index)
-                        && self.shared.enough_workers_go_on(self.index)
+                        && self.shared.no_worker_is_held_up(self.index)
                 };
                 roles.watcher = (!is_kept || self.shared.relies_on_a_watcher() || left())
                     && self.shared.idle.take_watch(self.index);

@@ -85,7 +85,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(super) fn new() -> Self {
         Self {
-            steps: AtomicU64::new(0),
+            steps: AtomicU64::new(u64::MAX),
             since_ns: AtomicU64::new(0),
             reported: AtomicU64::new(u64::MAX),
             span_polls: AtomicU64::new(0),
@@ -102,7 +102,7 @@ impl Watched {
     }
 
     /// A look at a member that has done so many [steps](Slot::steps): for how long it has stood still.
-    fn look(&self, steps: u64, now: u64) -> u64 {
+    pub(super) fn look(&self, steps: u64, now: u64) -> u64 {
         // ORD relaxed: hints of one watcher after the other.
         if self.steps.load(Relaxed) != steps {
             // ORD relaxed: as above.
@@ -111,7 +111,16 @@ impl Watched {
             self.since_ns.store(now, Relaxed);
             return 0;
         }
-        // ORD relaxed: as above.
+        self.still_ns(steps, now)
+    }
+
+    /// For how long a member that has done so many steps stands still, as far as the watchers know.
+    pub(super) fn still_ns(&self, steps: u64, now: u64) -> u64 {
+        // ORD relaxed: as in `look`.
+        if self.steps.load(Relaxed) != steps {
+            return 0;
+        }
+        // ORD relaxed: as in `look`.
         now.saturating_sub(self.since_ns.load(Relaxed))
     }
 

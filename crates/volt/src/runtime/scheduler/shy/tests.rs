@@ -8,6 +8,7 @@ use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::pace::{BUDGET, LOOK_NS};
 use crate::runtime::scheduler::park::Park;
 use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::shy::HELD_UP_NS;
 use crate::runtime::scheduler::stall::Look;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::time::Clock;
@@ -16,14 +17,9 @@ const UNKNOWN: usize = 48;
 
 /// A guest beside two workers, for as many processors, which has polled tasks for some time.
 fn with_bystander(f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
-    with_bystander_beside(2, f);
-}
-
-/// The same beside so many workers.
-fn with_bystander_beside(workers: usize, f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
-    let (driver, handle) = Driver::new(workers, Clock::real()).unwrap();
+    let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
     let config = Config { processors: 2, ..Config::default() };
-    let shared = Shared::new(config, workers, driver, handle);
+    let shared = Shared::new(config, 2, driver, handle);
     let park = Arc::new(Park::new());
     let index = shared.attach_guest(&park).unwrap();
     let guest = Worker::new(&shared, index, &park);
@@ -147,8 +143,10 @@ fn a_guest_that_steals_in_vain_lets_workers_alone_that_go_on() {
         assert_ne!(guest.vain_until(), 0);
         guest.vain.for_ever();
         assert!(guest.stands_aside());
-        let polls = shared.slots[1].polls();
-        assert!(shared.slots[1].watched.is_news(polls));
+        let (polls, watched) = (shared.slots[1].polls(), &shared.slots[1].watched);
+        assert!(watched.is_news(polls));
+        assert!(guest.stands_aside(), "that one may have no processor");
+        let _begins = watched.look(shared.slots[1].steps(), guest.now_ns() - HELD_UP_NS);
         assert!(!guest.stands_aside(), "that one does not go on");
         shared.slots[1].polls.store(polls + 1, Relaxed);
         guest.choosy.set(false);
@@ -157,24 +155,6 @@ fn a_guest_that_steals_in_vain_lets_workers_alone_that_go_on() {
         assert!(guest.stands_aside());
         let _roles = shared.idle.park(1, false, false);
         assert!(!guest.stands_aside(), "that one has nothing to do");
-    });
-}
-
-/// Of more workers than there are processors, some have none, and are caught in quick polls.
-#[test]
-fn a_guest_that_steals_in_vain_lets_workers_alone_if_enough_go_on() {
-    with_bystander_beside(3, |shared, guest| {
-        assert!(guest.stands_aside());
-        let catch = |worker: usize| {
-            let slot = &shared.slots[worker];
-            assert!(slot.watched.is_news(slot.polls()));
-        };
-        catch(1);
-        assert!(!guest.stands_aside(), "that one may be held up for long");
-        guest.vain.for_ever();
-        assert!(guest.stands_aside(), "two go on, on two processors");
-        catch(2);
-        assert!(!guest.stands_aside());
     });
 }
 
