@@ -132,18 +132,33 @@ mod linux {
         }
     }
 
+    /// The kernel's `__kernel_timespec`: 64 bits of each on every platform, where the C library's `timespec` may
+    /// have 32.
+    #[derive(Debug, PartialEq)]
+    #[repr(C)]
+    pub(super) struct Timespec {
+        pub(super) seconds: i64,
+        pub(super) nanoseconds: i64,
+    }
+
+    impl From<Duration> for Timespec {
+        fn from(duration: Duration) -> Self {
+            Self {
+                seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+                nanoseconds: i64::from(duration.subsec_nanos()),
+            }
+        }
+    }
+
     fn wait(
         epoll: libc::c_int,
         buffer: &mut [libc::epoll_event],
         timeout: Option<Duration>,
     ) -> io::Result<usize> {
-        let timeout = timeout.map(|timeout| libc::timespec {
-            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-            // Below 10^9, so it fits every platform's `c_long`.
-            tv_nsec: timeout.subsec_nanos() as libc::c_long,
-        });
-        // SAFETY: the kernel writes at most `buffer.len()` events to the buffer, reads the timespec,
-        // which lives until the call returns, and keeps neither pointer; no signal mask is given.
+        let timeout = timeout.map(Timespec::from);
+        // SAFETY: the kernel writes at most `buffer.len()` events to the buffer, reads two 64-bit numbers at the timeout's
+        // address if there is one, which are a `Timespec` that lives until the call returns, and keeps neither pointer; no
+        // signal mask is given.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_epoll_pwait2,
@@ -224,6 +239,15 @@ mod tests {
         socket.connect(unused).unwrap();
         assert_eq!(socket.send(b"anyone?").unwrap(), 7);
         socket.into()
+    }
+
+    #[test]
+    fn the_kernel_is_given_a_timeout_of_two_64_bit_numbers_on_every_platform() {
+        assert_eq!(size_of::<linux::Timespec>(), 16);
+        let long = Duration::new(u64::from(u32::MAX) + 1, 999_999_999);
+        let expected = linux::Timespec { seconds: 1 << 32, nanoseconds: 999_999_999 };
+        assert_eq!(linux::Timespec::from(long), expected);
+        assert_eq!(linux::Timespec::from(Duration::MAX).seconds, i64::MAX);
     }
 
     #[test]
