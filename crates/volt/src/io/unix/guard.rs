@@ -74,6 +74,9 @@ pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
 #[derive(Debug)]
 pub struct TryIoError(());
 
+/// What does not end, and what no second event tells of.
+const CLOSED: Ready = Ready::from_bits(Ready::READ_CLOSED.bits() | Ready::WRITE_CLOSED.bits());
+
 /// The methods that both guards have. `$shared` and `$inner` are shared references: what a shared guard
 /// borrows outlives the guard, what an exclusive one has does not.
 macro_rules! guard {
@@ -98,7 +101,7 @@ macro_rules! guard {
             /// # }
             /// ```
             pub fn clear_ready(&mut self) {
-                self.clear(|_| Ready::READ_CLOSED | Ready::WRITE_CLOSED);
+                self.clear(|_| CLOSED);
             }
 
             /// Clears all but what stays after the event.
@@ -109,7 +112,7 @@ macro_rules! guard {
             }
 
             /// As [`clear_ready`](Self::clear_ready), but only for some kinds. May be called again
-            /// for others.
+            /// for others. Of the closed states only the guard forgets that they were asked for.
             ///
             /// # Examples
             /// ```
@@ -128,7 +131,7 @@ macro_rules! guard {
             /// ```
             pub fn clear_ready_matching(&mut self, ready: Ready) {
                 if let Some((event, left)) = &mut self.found {
-                    self.fd.registration.clear(*event, *left & ready);
+                    self.fd.registration.clear(*event, (*left & ready) - CLOSED);
                     *left = *left - ready;
                 }
             }
@@ -206,7 +209,7 @@ macro_rules! guard {
                     // Also the end of writing, if an error looked like it: this has disproved that.
                     $guard.clear(|event| match event.ready().is_error() {
                         true => Ready::READ_CLOSED,
-                        false => Ready::READ_CLOSED | Ready::WRITE_CLOSED,
+                        false => CLOSED,
                     });
                     return Err(TryIoError(()));
                 }
