@@ -126,6 +126,15 @@ impl Interest {
         Ready(mask)
     }
 
+    /// What an operation with this interest that would block has proved not to be so. An end only if there is no doubt
+    /// which direction was tried.
+    pub(crate) fn refuted(self) -> Ready {
+        match self {
+            Self::READABLE | Self::WRITABLE => self.mask(),
+            _ => Ready(self.0),
+        }
+    }
+
     /// What to ask the operating system for. Errors are reported in any case; an interest in
     /// nothing else is registered as one in reading.
     pub(crate) fn to_mio(self) -> mio::Interest {
@@ -325,6 +334,20 @@ mod tests {
         assert_eq!(Interest::WRITABLE.mask(), Ready::WRITE);
         assert_eq!(Interest::ERROR.mask(), Ready::ERROR);
         assert_eq!((Interest::READABLE | Interest::WRITABLE).mask(), Ready::READ | Ready::WRITE);
+    }
+
+    #[test]
+    fn an_end_is_refuted_by_its_own_direction_alone() {
+        assert_eq!(Interest::READABLE.refuted(), Ready::READ);
+        assert_eq!(Interest::WRITABLE.refuted(), Ready::WRITE);
+        let both = Interest::READABLE | Interest::WRITABLE;
+        assert_eq!(both.refuted(), Ready::READABLE | Ready::WRITABLE);
+        assert_eq!(
+            (Interest::READABLE | Interest::ERROR).refuted(),
+            Ready::READABLE | Ready::ERROR
+        );
+        #[cfg(target_os = "linux")]
+        assert_eq!(Interest::PRIORITY.refuted(), Ready::URGENT);
     }
 
     #[test]

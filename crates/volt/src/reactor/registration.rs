@@ -244,7 +244,7 @@ impl Registration {
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Event> {
         poll_fn(coop::poll_proceed).await;
         self.asked(interest.mask());
-        let event = self.source().readiness(interest).await;
+        let event = self.source().readiness(interest.mask()).await;
         coop::made_progress();
         event.live()
     }
@@ -257,16 +257,19 @@ impl Registration {
     ) -> io::Result<R> {
         poll_fn(coop::poll_proceed).await;
         self.asked(interest.mask());
+        let mut mask = interest.mask();
         loop {
-            let look = poll_fn(|cx| Poll::Ready(self.look_to_wait(interest.mask(), cx)));
+            let look = poll_fn(|cx| Poll::Ready(self.look_to_wait(mask, cx)));
             let event = match look.await {
                 Some(event) => event,
-                None => self.source().readiness(interest).await,
+                None => self.source().readiness(mask).await,
             }
             .live()?;
             match io() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.used_up(event, interest.mask())?;
+                    self.used_up(event, interest.refuted())?;
+                    // An end that stays is waited for once, or this would go round and round.
+                    mask = mask - (event.ready() - interest.refuted());
                 }
                 result => {
                     coop::made_progress();
@@ -297,7 +300,7 @@ impl Registration {
         };
         let result = io();
         if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            self.used_up(event, interest.mask())?;
+            self.used_up(event, interest.refuted())?;
         }
         result
     }

@@ -52,7 +52,7 @@ use std::task::{Context, Poll, Waker};
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard, UnsafeCell};
 use volt_sync::internal::{Link, LinkedList, Pointers, WakeList, contain};
 
-use crate::io::{Interest, Ready};
+use crate::io::Ready;
 use crate::runtime::outside;
 
 const READY: u64 = 0x3f;
@@ -396,16 +396,16 @@ impl Source {
         outcome.0
     }
 
-    /// Waits for `interest` in the list: any number of tasks can.
-    pub(crate) fn readiness(&self, interest: Interest) -> Readiness<'_> {
+    /// Waits for some of `mask` in the list: any number of tasks can.
+    pub(crate) fn readiness(&self, mask: Ready) -> Readiness<'_> {
         Readiness {
             source: self,
-            mask: interest.mask(),
+            mask,
             waiting: false,
             waiter: UnsafeCell::new(Waiter {
                 links: Pointers::new(),
                 waker: None,
-                mask: interest.mask(),
+                mask,
                 ticket: 0,
                 fired: false,
             }),

@@ -54,7 +54,7 @@ impl World {
     /// The loop of `Registration::async_io`.
     async fn read(&self) -> u32 {
         loop {
-            let event = self.source().readiness(Interest::READABLE).await;
+            let event = self.source().readiness(Ready::READ).await;
             match self.take() {
                 0 => drop(self.source().clear(event, Ready::READ)),
                 taken => return taken,
@@ -167,7 +167,7 @@ fn a_changed_waker_is_the_one_that_is_woken() {
             let world = world.clone();
             thread::spawn(move || world.arrive())
         };
-        let mut wait = Box::pin(world.source().readiness(Interest::READABLE));
+        let mut wait = Box::pin(world.source().readiness(Ready::READ));
         // The first poll is by another task, which gives the future away.
         let polled = wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         let slot = world.poll_read(&mut Context::from_waker(Waker::noop()));
@@ -192,11 +192,11 @@ fn a_dropped_wait_takes_no_wake_up_from_another() {
         let canceller = {
             let world = world.clone();
             thread::spawn(move || {
-                let mut wait = Box::pin(world.source().readiness(Interest::READABLE));
+                let mut wait = Box::pin(world.source().readiness(Ready::READ));
                 let _ = wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             })
         };
-        block_on(world.source().readiness(Interest::READABLE));
+        block_on(world.source().readiness(Ready::READ));
         system.join().unwrap();
         canceller.join().unwrap();
     });
@@ -262,7 +262,7 @@ fn shutdown_ends_every_wait_and_every_later_registration() {
             Some(key) => {
                 assert!(!after);
                 block_on(async {
-                    assert!(key.source().readiness(Interest::READABLE).await.is_shutdown());
+                    assert!(key.source().readiness(Ready::READ).await.is_shutdown());
                     let write = poll_fn(|cx| key.source().poll_ready(Direction::Write, cx));
                     assert!(write.await.is_shutdown());
                 });

@@ -74,7 +74,7 @@ fn a_wake_tells_whether_somebody_waited_for_something_else_than_to_read() {
         let direction = if writes { Direction::Write } else { Direction::Read };
         assert!(source.poll_ready(direction, &mut cx).is_pending());
         assert_eq!(source.wake(both), writes);
-        let mut waits = pin!(source.readiness(interest));
+        let mut waits = pin!(source.readiness(interest.mask()));
         assert!(waits.as_mut().poll(&mut cx).is_pending());
         assert_eq!(source.wake(both), writes, "in the list");
     }
@@ -108,9 +108,8 @@ fn more_waiters_than_a_batch_are_all_woken_once() {
     let source = Source::new();
     let (count, waker) = counter();
     let mut cx = Context::from_waker(&waker);
-    let mut waits: Vec<_> =
-        (0..100).map(|_| Box::pin(source.readiness(Interest::READABLE))).collect();
-    let mut other = pin!(source.readiness(Interest::WRITABLE));
+    let mut waits: Vec<_> = (0..100).map(|_| Box::pin(source.readiness(Ready::READ))).collect();
+    let mut other = pin!(source.readiness(Ready::WRITE));
     assert!(waits.iter_mut().all(|wait| wait.as_mut().poll(&mut cx).is_pending()));
     assert!(other.as_mut().poll(&mut cx).is_pending());
     waits.drain(40..60);
@@ -127,7 +126,7 @@ fn a_waiter_whose_readiness_was_used_up_waits_again() {
     let source = Source::new();
     let (count, waker) = counter();
     let mut cx = Context::from_waker(&waker);
-    let mut wait = pin!(source.readiness(Interest::READABLE));
+    let mut wait = pin!(source.readiness(Ready::READ));
     assert!(wait.as_mut().poll(&mut cx).is_pending());
     event(&source, Ready::READABLE);
     let seen = source.look(Ready::READ).unwrap();
@@ -142,7 +141,7 @@ fn a_waiter_whose_readiness_was_used_up_waits_again() {
 fn a_waiter_is_woken_by_its_latest_waker() {
     let source = Source::new();
     let ((first, a), (second, b)) = (counter(), counter());
-    let mut wait = pin!(source.readiness(Interest::READABLE));
+    let mut wait = pin!(source.readiness(Ready::READ));
     assert!(wait.as_mut().poll(&mut Context::from_waker(&a)).is_pending());
     assert!(wait.as_mut().poll(&mut Context::from_waker(&b)).is_pending());
     assert_eq!(Arc::strong_count(&first), 2, "the old waker is dropped");
@@ -164,8 +163,7 @@ fn a_panicking_waker_keeps_no_other_from_being_woken() {
     let (count, waker) = counter();
     let bad = Waker::from(Arc::new(Panics));
     assert!(source.poll_ready(Direction::Read, &mut Context::from_waker(&bad)).is_pending());
-    let mut waits: Vec<_> =
-        (0..40).map(|_| Box::pin(source.readiness(Interest::READABLE))).collect();
+    let mut waits: Vec<_> = (0..40).map(|_| Box::pin(source.readiness(Ready::READ))).collect();
     for (i, wait) in waits.iter_mut().enumerate() {
         let waker = if i == 3 { &bad } else { &waker };
         assert!(wait.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
