@@ -129,3 +129,30 @@ fn a_read_that_would_block_takes_back_that_reading_has_ended() {
         panic!("still readable");
     });
 }
+
+/// Though a plain read does not find it: the caller knows what to do.
+#[cfg(target_os = "linux")]
+#[test]
+fn urgent_data_is_readable_where_it_is_of_interest() {
+    each(|| async {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let interest = Interest::READABLE | Interest::PRIORITY;
+        let fd = AsyncFd::with_interest(socket, interest).unwrap();
+        let send = async {
+            volt::time::sleep(MOMENT).await;
+            socket2::SockRef::from(&peer).send_out_of_band(b"!").unwrap()
+        };
+        let (guard, _) = bounded(futures::future::join(fd.readable(), send)).await;
+        drop(guard.unwrap());
+        let guard = bounded(fd.ready(interest)).await.unwrap();
+        assert!(guard.ready().is_readable() && guard.ready().is_priority());
+        let mut byte = [std::mem::MaybeUninit::uninit()];
+        let received = fd.async_io(Interest::PRIORITY, |fd| {
+            socket2::SockRef::from(fd).recv_out_of_band(&mut byte)
+        });
+        assert_eq!(bounded(received).await.unwrap(), 1);
+    });
+}

@@ -88,6 +88,9 @@ mod linux {
 
     use super::{CAPACITY, ERROR, Ready};
 
+    /// Whoever asks for it and waits to read has something to look for, as in `mio`. A read may still find nothing.
+    const URGENT: Ready = Ready::from_bits(Ready::URGENT.bits() | Ready::READABLE.bits());
+
     /// The call and its buffer; without the buffer if the kernel does not know the call.
     pub(super) struct Epoll(Option<Box<[libc::epoll_event]>>);
 
@@ -190,7 +193,7 @@ mod linux {
                 (libc::EPOLLOUT, Ready::WRITABLE),
                 (libc::EPOLLRDHUP | libc::EPOLLHUP, Ready::READ_CLOSED),
                 (libc::EPOLLHUP, Ready::WRITE_CLOSED),
-                (libc::EPOLLPRI, Ready::URGENT),
+                (libc::EPOLLPRI, URGENT),
                 (libc::EPOLLERR, ERROR),
             ];
             for (flags, kind) in rest {
@@ -250,30 +253,48 @@ mod tests {
         assert_eq!(linux::Timespec::from(Duration::MAX).seconds, i64::MAX);
     }
 
+    /// A socket with urgent data and no other, beside its peer.
+    fn urged() -> (OwnedFd, std::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        assert_eq!(socket2::SockRef::from(&peer).send_out_of_band(b"!").unwrap(), 1);
+        (socket.into(), peer)
+    }
+
     #[test]
-    fn both_decodings_say_alike_when_writing_has_ended() {
+    fn both_decodings_say_alike() {
         let (mut ours, mut theirs) = (Poller::new().unwrap(), Poller::new().unwrap());
         theirs.epoll = linux::Epoll::unknown();
         let (open, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let (gone, peer) = std::os::unix::net::UnixStream::pair().unwrap();
         drop(peer);
+        let (half, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        other.shutdown(std::net::Shutdown::Write).unwrap();
+        let (full, mut sender) = std::os::unix::net::UnixStream::pair().unwrap();
+        sender.write_all(b"data").unwrap();
         let (_writing, reading) = mio::unix::pipe::new().unwrap();
-        let cases: [(&str, OwnedFd, bool); 6] = [
+        let (urged, _urging) = urged();
+        let cases: [(&str, OwnedFd, bool); 9] = [
             ("a pipe with room and without a reader", abandoned(false), true),
             ("a full one", abandoned(true), true),
             ("a refused datagram", refused(), true),
             ("a stream without a peer", gone.into(), true),
             ("an open stream", open.into(), false),
+            ("one with data", full.into(), false),
+            ("one whose peer has ended its writing", half.into(), false),
+            ("one with urgent data", urged, false),
             ("a pipe's reading end", reading.into(), false),
         ];
         let (reads, writes) = (mio::Interest::READABLE, mio::Interest::WRITABLE);
+        let urgent = mio::Interest::PRIORITY;
         for (what, fd, ended) in cases {
-            for interest in [reads, writes, reads | writes] {
+            for interest in [reads, writes, reads | writes, urgent, reads | urgent] {
                 let found = state(&mut ours, &fd, interest);
                 let expected = state(&mut theirs, &fd, interest);
-                let closed = |ready: Option<Ready>| ready.is_some_and(Ready::is_write_closed);
-                assert_eq!(closed(found), closed(expected), "{what}: {found:?}, {expected:?}");
-                assert_eq!(closed(found), ended, "{what}, {interest:?}: {found:?}");
+                assert_eq!(found, expected, "{what}, {interest:?}");
+                let closed = found.is_some_and(Ready::is_write_closed);
+                assert_eq!(closed, ended, "{what}, {interest:?}: {found:?}");
             }
         }
     }
