@@ -21,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
+use volt_sync::internal::slack;
 
 use crate::ending;
 use crate::made::Made;
@@ -358,7 +359,7 @@ impl Core {
         unsafe { Arc::increment_strong_count(self) };
         // SAFETY: the count that was just added.
         let core = unsafe { Arc::from_raw(self) };
-        builder.spawn(move || core.thread_main())
+        slack::without(|| builder.spawn(move || core.thread_main()))
     }
 
     fn thread_main(self: Arc<Self>) {

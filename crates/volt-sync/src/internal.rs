@@ -10,6 +10,11 @@ pub use crate::parker::Parker;
 pub use crate::waiter_slot::WaiterSlot;
 pub use crate::wake_list::WakeList;
 
+/// How late the kernel may end a timed wait.
+pub mod slack {
+    pub use crate::slack::*;
+}
+
 /// The layer through which all of Volt touches threads, atomics and time.
 pub mod primitive {
     pub use crate::primitive::*;

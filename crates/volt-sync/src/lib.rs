@@ -89,6 +89,7 @@ mod primitive;
 mod rwlock;
 mod semaphore;
 mod set_once;
+mod slack;
 #[cfg(test)]
 mod test;
 mod turns;

@@ -120,6 +120,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{self, Arc, thread};
+use volt_sync::internal::slack;
 
 pub use builder::Builder;
 pub use context::EnterGuard;
@@ -540,13 +541,11 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()>
         let shared = theirs;
         worker_thread(&shared, index);
     };
-    builder.spawn(body).map(drop)
+    slack::without(|| builder.spawn(body)).map(drop)
 }
 
 /// The life of a worker thread.
 fn worker_thread(shared: &Arc<Shared>, index: usize) {
-    #[cfg(not(volt_loom))]
-    volt_sync::internal::primitive::set_timer_slack(1);
     context::set_stack_size(shared.config.thread_stack_size);
     call_hook(shared.config.on_thread_start.as_deref());
     be_worker(shared, index);
@@ -566,7 +565,9 @@ fn be_worker_after(shared: &Arc<Shared>, index: usize, before: Option<Turn>) {
         worker.go_on_from(turn);
     }
     memory::keep();
+    slack::sharpen();
     context::with_worker(&worker, || worker.run_thread());
+    slack::restore();
     memory::give_back();
 }
 
@@ -582,8 +583,6 @@ pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize, turn: Turn) -
         // Counted until it has let go of the scheduler.
         let _alive = alive;
         let shared = theirs;
-        #[cfg(not(volt_loom))]
-        volt_sync::internal::primitive::set_timer_slack(1);
         be_worker_after(&shared, index, Some(turn));
     }))
 }

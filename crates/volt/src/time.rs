@@ -39,8 +39,6 @@ mod lock;
 mod scale;
 mod scope;
 mod send_timeout;
-#[cfg_attr(volt_loom, allow(dead_code, reason = "loom's threads do not wait for a time"))]
-pub(crate) mod slack;
 mod sleep;
 mod timeout;
 mod timers;

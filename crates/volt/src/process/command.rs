@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command as StdCommand, ExitStatus, Output, Stdio};
 
+use volt_sync::internal::slack;
+
 use super::{Child, exit};
 use crate::runtime::context;
 
@@ -430,7 +432,7 @@ impl Command {
         // Before the child starts: nobody would own it after a panic.
         context::require(caller);
         exit::reap();
-        Child::new(self.command.spawn()?, self.kill_on_drop)
+        Child::new(slack::without(|| self.command.spawn())?, self.kill_on_drop)
     }
 
     /// Starts the child and waits for its end.

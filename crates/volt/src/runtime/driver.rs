@@ -81,7 +81,7 @@ impl Driver {
         };
         if next.is_some() {
             // A limit may be exceeded a little.
-            crate::time::slack::sharpen();
+            volt_sync::internal::slack::sharpen();
         }
         let turned = self.reactor.turn_calling(&handle.reactor, timeout, &is_back);
         let events = *turned.as_ref().unwrap_or(&0);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use volt_sync::internal::Parker;
 use volt_sync::internal::primitive::{self, Arc, AtomicUsize, Mutex, MutexGuard, thread};
+use volt_sync::internal::slack;
 
 use super::patience::Patience;
 use super::task;
@@ -258,7 +259,7 @@ impl Pool {
         let number = inner.next_thread;
         let lent = job.is_some();
         let pool = self.clone();
-        let handle = builder.spawn(move || pool.thread(number, job))?;
+        let handle = slack::without(|| builder.spawn(move || pool.thread(number, job)))?;
         inner.next_thread += 1;
         inner.handles.push((number, handle));
         inner.alive += 1;

@@ -199,7 +199,7 @@ impl<'r> Guest<'r> {
         worker.leave();
         // SAFETY: no pointer, no obligation.
         unsafe { self.park.set_driver(None) };
-        crate::time::slack::restore();
+        volt_sync::internal::slack::restore();
         crate::task::memory::give_back();
         if self.shared.is_current_thread() && self.shared.is_shut_down() {
             // Perhaps by a task on this thread, which could not wait for itself.
