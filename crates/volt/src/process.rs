@@ -15,8 +15,8 @@
 //!
 //! # Dropping
 //! A [`Child`] that is dropped goes on running, unless [`Command::kill_on_drop`] says otherwise. Its
-//! exit status is collected in the background, so that no zombie stays: by a task of the runtime,
-//! or, once that has shut down, by the next use of this module.
+//! exit status is collected in the background, so that no zombie stays: by a task of the runtime in
+//! whose context it is dropped, or by the next use of this module, whichever comes first.
 
 mod child;
 mod command;

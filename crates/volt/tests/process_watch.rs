@@ -206,3 +206,65 @@ fn a_child_is_waited_for_in_another_runtime_when_its_own_is_gone() {
         }));
     }
 }
+
+/// True while there is a process of this number that has not been waited for.
+fn is_there(id: u32) -> bool {
+    std::fs::exists(format!("/proc/{id}")).unwrap()
+}
+
+/// In the context of a runtime that nobody drives, no task collects its status: the next use of the module does.
+#[test]
+fn a_child_that_is_dropped_beside_a_runtime_that_nobody_drives_leaves_no_zombie() {
+    let idle = runtime();
+    for own in runtimes() {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped());
+        let mut child = own.block_on(async { command.spawn().unwrap() });
+        let (id, input) = (child.id().unwrap(), child.stdin.take());
+        {
+            let _context = idle.enter();
+            drop(child);
+        }
+        drop(input);
+        own.block_on(bounded(async {
+            while is_there(id) {
+                assert!(Command::new("true").status().await.unwrap().success());
+            }
+        }));
+    }
+    // The tasks that it has got by now find that their children are gone.
+    idle.block_on(async { volt::time::sleep(LIMIT / 30).await });
+    assert_eq!(idle.metrics().num_alive_tasks(), 0);
+}
+
+/// A task does it as soon as the child has ended, also if the runtime that started it is gone.
+#[test]
+fn a_dropped_child_is_collected_without_another_use_of_the_module() {
+    for own in runtimes() {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped());
+        let mut children: Vec<_> =
+            (0..3).map(|_| own.block_on(async { command.spawn().unwrap() })).collect();
+        let ids: Vec<_> = children.iter().map(|child| child.id().unwrap()).collect();
+        let mut inputs: Vec<_> = children.iter_mut().map(|child| child.stdin.take()).collect();
+        let other = runtime();
+        {
+            let _context = other.enter();
+            children.clear();
+        }
+        drop(own);
+        // In another order than they were dropped in.
+        for at in [1, 0, 2] {
+            inputs[at] = None;
+            other.block_on(bounded(async {
+                while is_there(ids[at]) {
+                    volt::time::sleep(LIMIT / 300).await;
+                }
+            }));
+            assert_eq!(
+                ids.iter().filter(|id| is_there(**id)).count(),
+                inputs.iter().flatten().count()
+            );
+        }
+    }
+}

@@ -249,31 +249,13 @@ impl Drop for Child {
         if matches!(child.try_wait(), Ok(Some(_))) {
             return;
         }
-        match Handle::try_current() {
-            // The task holds the child; if the runtime shuts down, dropping it makes an orphan.
-            Ok(handle) => {
-                let mut orphan = Orphan(Some(child));
-                drop(handle.spawn(async move {
-                    if let Some(child) = &mut orphan.0 {
-                        let _ = exit.status(child).await;
-                    }
-                }));
-            }
-            Err(_) => exit::adopt(child),
+        // The task may never run, if nobody drives the runtime: so it has no more than a sign of the end.
+        let mut orphan = exit::adopt(child);
+        if let Ok(handle) = Handle::try_current() {
+            drop(handle.spawn(async move {
+                let _ = exit.status(&mut orphan).await;
+            }));
         }
         exit::reap();
-    }
-}
-
-/// A child in the hands of a task that may be dropped.
-struct Orphan(Option<StdChild>);
-
-impl Drop for Orphan {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            if matches!(child.try_wait(), Ok(None)) {
-                exit::adopt(child);
-            }
-        }
     }
 }

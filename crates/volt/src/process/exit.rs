@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::ops::DerefMut;
 use std::process::{Child as StdChild, ExitStatus};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker, ready};
@@ -19,7 +20,66 @@ use crate::runtime::{Handle, outside};
 use crate::signal::unix::{Signal, SignalKind, signal};
 
 /// Children that were dropped while they ran.
-static ORPHANS: StaticMutex<Vec<StdChild>> = StaticMutex::new(Vec::new());
+static ORPHANS: StaticMutex<Orphans> =
+    StaticMutex::new(Orphans { children: Vec::new(), adopted: 0 });
+
+struct Orphans {
+    /// Each with its number, in the order of these.
+    children: Vec<(u64, StdChild)>,
+    /// So many there have been.
+    adopted: u64,
+}
+
+/// A child whose end is waited for.
+pub(super) trait Watched {
+    /// Its status, if it has ended.
+    fn look(&mut self) -> io::Result<Option<ExitStatus>>;
+
+    /// Starts to watch it in the current runtime.
+    fn watch(&self) -> io::Result<Exit>;
+}
+
+impl Watched for StdChild {
+    fn look(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.try_wait()
+    }
+
+    fn watch(&self) -> io::Result<Exit> {
+        Exit::watch(self)
+    }
+}
+
+/// The number of a child among those that nobody waits for any more, and whose status [`reap`] may collect at any time.
+pub(super) struct Orphan(u64);
+
+impl Orphan {
+    /// Where it is. `None` if its status has been collected.
+    fn find(&self, orphans: &Orphans) -> Option<usize> {
+        orphans.children.binary_search_by_key(&self.0, |(number, _)| *number).ok()
+    }
+}
+
+impl Watched for Orphan {
+    /// Nobody asks what the status was, so that of one that was collected before is as good as any.
+    fn look(&mut self) -> io::Result<Option<ExitStatus>> {
+        let mut orphans = orphans();
+        let Some(at) = self.find(&orphans) else { return Ok(Some(ExitStatus::default())) };
+        let status = orphans.children[at].1.try_wait()?;
+        if status.is_some() {
+            orphans.children.remove(at);
+        }
+        Ok(status)
+    }
+
+    fn watch(&self) -> io::Result<Exit> {
+        // Under the lock, so that the process keeps its number.
+        let orphans = orphans();
+        match self.find(&orphans) {
+            Some(at) => Exit::watch(&orphans.children[at].1),
+            None => Ok(Exit::NoSign),
+        }
+    }
+}
 
 /// How long a child without a sign is left alone before the next look, as is one that has ended, to the process that
 /// traces it: a pidfd says no second time that a process has ended, and the tracer may take what time it likes. The
@@ -140,7 +200,7 @@ impl Exit {
     }
 
     /// Waits until `child` has ended, and collects its status. Cancel safe.
-    pub(super) async fn status(&mut self, child: &mut StdChild) -> io::Result<ExitStatus> {
+    pub(super) async fn status(&mut self, child: &mut impl Watched) -> io::Result<ExitStatus> {
         loop {
             match poll_fn(|cx| self.poll_look(child, cx)).await? {
                 Look::Ended(status) => return Ok(status),
@@ -151,11 +211,15 @@ impl Exit {
     }
 
     /// Waits for a sign that `child` has ended.
-    fn poll_look(&mut self, child: &mut StdChild, cx: &mut Context<'_>) -> Poll<io::Result<Look>> {
+    fn poll_look(
+        &mut self,
+        child: &mut impl Watched,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Look>> {
         loop {
             // Registered before the look, so that no end in between is missed.
             let arrived = self.poll_arrival(cx);
-            if let Some(status) = child.try_wait()? {
+            if let Some(status) = child.look()? {
                 return Poll::Ready(Ok(Look::Ended(status)));
             }
             match (ready!(arrived), &self) {
@@ -172,11 +236,11 @@ impl Exit {
     ///
     /// # Errors
     /// If there is none, or it has shut down as well.
-    fn watch_here(&mut self, child: &StdChild) -> io::Result<()> {
+    fn watch_here(&mut self, child: &impl Watched) -> io::Result<()> {
         if Handle::try_current().is_err() {
             return Err(io::Error::other("the runtime that watches the child has shut down"));
         }
-        *self = Self::watch(child)?;
+        *self = child.watch()?;
         Ok(())
     }
 
@@ -197,16 +261,23 @@ impl Exit {
     }
 }
 
+fn orphans() -> impl DerefMut<Target = Orphans> {
+    ORPHANS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Takes a child that nobody waits for any more.
-pub(super) fn adopt(child: StdChild) {
-    ORPHANS.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+pub(super) fn adopt(child: StdChild) -> Orphan {
+    let mut orphans = orphans();
+    let number = orphans.adopted;
+    orphans.adopted += 1;
+    orphans.children.push((number, child));
+    Orphan(number)
 }
 
 /// Collects the status of orphans that have ended.
 pub(super) fn reap() {
-    let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
     // An error means that there is nothing to wait for.
-    orphans.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    orphans().children.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
 }
 
 #[cfg(all(test, not(volt_loom)))]
