@@ -292,6 +292,63 @@ fn a_failed_write_is_reported_also_after_the_file_was_asked_back_in_vain() {
     });
 }
 
+/// Waits until the only thread for blocking work has done what it was given.
+async fn nothing_is_under_way(path: &std::path::Path) {
+    fs::metadata(path).await.unwrap();
+}
+
+#[test]
+fn a_file_is_given_back_when_its_operation_is_over_and_nobody_has_looked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "0123456789").unwrap();
+    one_blocking_thread().block_on(async {
+        let open = || async { File::options().read(true).write(true).open(&path).await.unwrap() };
+        let mut file = open().await;
+        file.write_all(b"x").await.unwrap();
+        nothing_is_under_way(&path).await;
+        assert_eq!(std::io::Seek::stream_position(&mut file.try_into_std().unwrap()).unwrap(), 1);
+        // What was read and not delivered is given back.
+        let mut file = open().await;
+        begin_and_cancel_a_read(&mut file).await;
+        nothing_is_under_way(&path).await;
+        assert_eq!(std::io::Seek::stream_position(&mut file.try_into_std().unwrap()).unwrap(), 0);
+        // Also by a task that has used up its budget.
+        let mut file = open().await;
+        file.write_all(b"y").await.unwrap();
+        nothing_is_under_way(&path).await;
+        poll_fn(|cx| {
+            while volt::task::coop::has_budget_remaining() {
+                let _ = pin!(volt::task::consume_budget()).poll(cx);
+            }
+            Poll::Ready(())
+        })
+        .await;
+        assert!(file.try_into_std().is_ok());
+    });
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "y123456789");
+}
+
+#[test]
+fn a_file_is_not_given_back_beside_an_error_that_nobody_has_heard_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "").unwrap();
+    one_blocking_thread().block_on(async {
+        let mut file = File::open(&path).await.unwrap();
+        assert_eq!(file.write(b"x").await.unwrap(), 1);
+        nothing_is_under_way(&path).await;
+        let file = file.try_into_std().unwrap_err();
+        let mut file = file.try_into_std().unwrap_err();
+        assert!(file.flush().await.is_err());
+        assert!(file.try_into_std().is_ok());
+        // Whoever waits is given it in any case.
+        let mut file = File::open(&path).await.unwrap();
+        assert_eq!(file.write(b"x").await.unwrap(), 1);
+        drop(file.into_std().await);
+    });
+}
+
 fn one_blocking_thread() -> Runtime {
     volt::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap()
 }

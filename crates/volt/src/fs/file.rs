@@ -179,18 +179,17 @@ impl File {
     /// # }
     /// ```
     pub async fn into_std(mut self) -> StdFile {
-        let ahead = poll_fn(|cx| self.operations.get_mut().poll_ahead(cx)).await;
-        let mut file = self.try_into_std().unwrap_or_else(|_| {
+        // Also if it is lost, or has failed.
+        let _ = poll_fn(|cx| self.operations.get_mut().poll_settled(cx)).await;
+        self.give_back().unwrap_or_else(|_| {
             panic!("a cancelled call still has the file: `metadata` or another")
-        });
-        if ahead > 0 {
-            // It is returned even if its position cannot be moved back. That does not block, and needs no runtime.
-            let _ = file.seek(SeekFrom::Current(-(ahead as i64)));
-        }
-        file
+        })
     }
 
-    /// Gives the file back, unless an operation is under way, also one that was cancelled.
+    /// Gives the file back, unless an operation is under way, also one that was cancelled, or a write has failed and
+    /// nobody has been told: the next call, such as [`flush`](crate::io::AsyncWriteExt::flush), returns its error.
+    ///
+    /// Bytes that were read ahead are given back to the file's position.
     ///
     /// # Errors
     /// This file.
@@ -211,14 +210,35 @@ impl File {
     /// # }
     /// ```
     #[allow(clippy::result_large_err, reason = "it is the file, and rare")]
-    pub fn try_into_std(self) -> Result<StdFile, Self> {
-        let Self { file, mut operations, max_buf_size } = self;
-        // Two references are its own.
-        if operations.get_mut().is_busy() || Arc::strong_count(&file) > 2 {
-            return Err(Self { file, operations, max_buf_size });
+    pub fn try_into_std(mut self) -> Result<StdFile, Self> {
+        if self.is_elsewhere() || !self.operations.get_mut().is_done() {
+            return Err(self);
         }
+        self.give_back()
+    }
+
+    /// True if another thread may be at work with it. Two references are its own.
+    fn is_elsewhere(&self) -> bool {
+        Arc::strong_count(&self.file) > 2
+    }
+
+    /// Gives the file back, which is settled, unless a call that does not need it for itself has it.
+    #[allow(clippy::result_large_err, reason = "it is the file, and rare")]
+    fn give_back(self) -> Result<StdFile, Self> {
+        if self.is_elsewhere() {
+            return Err(self);
+        }
+        let Self { file, mut operations, .. } = self;
+        let ahead = operations.get_mut().take_ahead();
         drop(operations);
-        Arc::try_unwrap(file).map_err(|_| unreachable!("the others have been seen to be gone"))
+        let Ok(mut file) = Arc::try_unwrap(file) else {
+            unreachable!("the others have been seen to be gone");
+        };
+        if ahead > 0 {
+            // It is returned even if its position cannot be moved back. That does not block, and needs no runtime.
+            let _ = file.seek(SeekFrom::Current(-(ahead as i64)));
+        }
+        Ok(file)
     }
 
     /// A second handle to the same open file: they share the position.

@@ -14,9 +14,10 @@ use std::future::Future;
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use tokio::io::ReadBuf;
+use volt_sync::coop;
 
 use crate::runtime::{context, spawn_blocking, spawn_mandatory_blocking};
 use crate::task::JoinHandle;
@@ -231,9 +232,12 @@ impl<F> Blocking<F> {
         Poll::Ready(Ok(outcome))
     }
 
-    /// True while an operation is under way.
-    pub(crate) fn is_busy(&self) -> bool {
-        matches!(self.state, State::Busy(_))
+    /// Looks whether all is done, and no error of a write is left to be returned by the next call.
+    pub(crate) fn is_done(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        // A look is no operation that could be refused. What is lost is not under way any more, either.
+        let settled = coop::with_budget(None, || self.poll_settled(&mut cx));
+        settled.is_ready() && self.write_error.is_none()
     }
 
     fn buffer(&mut self) -> &mut Buffer {
@@ -414,12 +418,11 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         }
     }
 
-    /// Forgets bytes that were read ahead: the caller, to whom the file goes, moves its position back over so many.
-    pub(crate) fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
-        // Also if what was under way is lost: then the bytes are owed still.
-        let _ = ready!(self.poll_settled(cx));
+    /// Forgets bytes that were read ahead, once it is [settled](Self::poll_settled): the caller, to whom the file goes,
+    /// moves its position back over so many.
+    pub(crate) fn take_ahead(&mut self) -> usize {
         self.forget_unread();
-        Poll::Ready(std::mem::take(&mut self.owed))
+        std::mem::take(&mut self.owed)
     }
 }
 
