@@ -104,10 +104,12 @@ pub(crate) async fn net<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn set_reuseport(&'b net::TcpSocket, bool) -> io::Result<()>;
         fn set_send_buffer_size(&'b net::TcpSocket, u32) -> io::Result<()>;
         fn set_tclass_v6(&'b net::TcpSocket, u32) -> io::Result<()>;
+        fn set_tos(&'b net::TcpSocket, u32) -> io::Result<()>;
         fn set_tos_v4(&'b net::TcpSocket, u32) -> io::Result<()>;
         fn set_zero_linger(&'b net::TcpSocket) -> io::Result<()>;
         fn take_error(&'b net::TcpSocket) -> io::Result<Option<io::Error>>;
         fn tclass_v6(&'b net::TcpSocket) -> io::Result<u32>;
+        fn tos(&'b net::TcpSocket) -> io::Result<u32>;
         fn tos_v4(&'b net::TcpSocket) -> io::Result<u32>;
     }
     calls! { net::TcpStream:
@@ -186,10 +188,12 @@ pub(crate) async fn net<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn set_multicast_loop_v6(&'b net::UdpSocket, bool) -> io::Result<()>;
         fn set_multicast_ttl_v4(&'b net::UdpSocket, u32) -> io::Result<()>;
         fn set_tclass_v6(&'b net::UdpSocket, u32) -> io::Result<()>;
+        fn set_tos(&'b net::UdpSocket, u32) -> io::Result<()>;
         fn set_tos_v4(&'b net::UdpSocket, u32) -> io::Result<()>;
         fn set_ttl(&'b net::UdpSocket, u32) -> io::Result<()>;
         fn take_error(&'b net::UdpSocket) -> io::Result<Option<io::Error>>;
         fn tclass_v6(&'b net::UdpSocket) -> io::Result<u32>;
+        fn tos(&'b net::UdpSocket) -> io::Result<u32>;
         fn tos_v4(&'b net::UdpSocket) -> io::Result<u32>;
         fn try_io::<u8>(&'b net::UdpSocket, rt::io::Interest, fn() -> io::Result<u8>) -> io::Result<u8>;
         fn try_peek(&'b net::UdpSocket, &'c mut [u8]) -> io::Result<usize>;

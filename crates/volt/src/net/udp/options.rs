@@ -83,6 +83,29 @@ options! {
         tclass_v6 = tclass_v6, set_tclass_v6 = set_tclass_v6: u32, "[::1]", 16;
 }
 
+/// Names of before.
+impl UdpSocket {
+    /// [`tos_v4`](Self::tos_v4).
+    ///
+    /// # Errors
+    /// As that.
+    #[deprecated(note = "it is IPv4's: use `tos_v4`")]
+    #[doc(hidden)]
+    pub fn tos(&self) -> io::Result<u32> {
+        self.tos_v4()
+    }
+
+    /// [`set_tos_v4`](Self::set_tos_v4).
+    ///
+    /// # Errors
+    /// As that.
+    #[deprecated(note = "it is IPv4's: use `set_tos_v4`")]
+    #[doc(hidden)]
+    pub fn set_tos(&self, tos: u32) -> io::Result<()> {
+        self.set_tos_v4(tos)
+    }
+}
+
 impl UdpSocket {
     /// Joins a multicast group (`IP_ADD_MEMBERSHIP`); the interface 0.0.0.0 lets the system choose.
     ///
