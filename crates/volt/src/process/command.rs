@@ -380,6 +380,15 @@ impl Command {
 
     /// Calls `f` in the child, before the program is run.
     ///
+    /// # A signal when the parent ends
+    /// With `prctl(PR_SET_PDEATHSIG)` (Linux) the child gets the signal when the *thread* that has started it ends, not the
+    /// process. A task does not choose its thread. Those of a multi-thread runtime also run on a thread in `block_on`, which may end
+    /// soon after; a worker's thread may end with a [`block_in_place`](crate::task::block_in_place); and one of
+    /// [`spawn_blocking`](crate::task::spawn_blocking) ends when it has been idle for some seconds. So start such a child where the
+    /// thread is known and lives on: in the future of `block_on` itself (of `#[volt::main]`: on the main thread), or in
+    /// a task of a current-thread runtime whose `block_on` does not return before the child may end. Or without the signal: give it a
+    /// pipe as its standard input that it reads to the end, which comes when the process is gone.
+    ///
     /// # Safety
     /// That of [`CommandExt::pre_exec`]: between `fork` and `exec` only async-signal-safe
     /// operations are allowed.
