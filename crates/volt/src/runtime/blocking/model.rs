@@ -115,6 +115,33 @@ fn closures_that_wait_for_each_other_get_a_thread_each() {
     });
 }
 
+/// The same if they do so in their hooks, before either takes a closure.
+#[test]
+fn threads_that_wait_for_each_other_in_their_hooks() {
+    loom::model(|| {
+        let (first, gate) = (AtomicUsize::new(0), volt_sync::internal::Parker::new());
+        let hook =
+            move || if first.fetch_add(1, SeqCst) == 0 { gate.park() } else { gate.unpark() };
+        let on_start: Option<super::pool::Hook> = Some(Arc::new(hook));
+        let pool = Pool::new(Config { on_start, ..config(2, Duration::from_secs(1)) });
+        let ran = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        for _ in 0..2 {
+            let (count, done) = (count(&ran), done.clone());
+            pool.spawn(move || {
+                count();
+                done.unpark();
+            })
+            .unwrap();
+        }
+        while ran.load(SeqCst) < 2 {
+            done.park();
+        }
+        assert!(pool.shutdown(None));
+        assert_eq!(pool.metrics(), (0, 0, 0));
+    });
+}
+
 /// A thread is lent while it goes to sleep, or ends for idleness; its job and a closure are both
 /// run, by it and another one, or one after the other.
 #[test]

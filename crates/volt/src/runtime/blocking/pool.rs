@@ -22,7 +22,7 @@ use crate::task::{JoinHandle, Notified, TaskQueue};
 const SHUT_DOWN: &str = "the runtime has shut down";
 
 /// A hook of the builder.
-type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
+pub(super) type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
 
 /// What a thread is lent for.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -94,6 +94,8 @@ struct Inner {
     /// How many threads have not ended; some may be about to.
     alive: usize,
     on_the_way: bool,
+    /// How many threads will look at the queue when their hook has returned.
+    in_hook: usize,
     patience: Patience,
     shutdown: bool,
     /// Threads of the pool for which `shutdown` does not wait: the one that has called it.
@@ -126,6 +128,7 @@ impl Pool {
                 threads: 0,
                 alive: 0,
                 on_the_way: false,
+                in_hook: 0,
                 patience: Patience::default(),
                 shutdown: false,
                 exempt: 0,
@@ -197,7 +200,8 @@ impl Pool {
         Ok(())
     }
 
-    /// If a closure waits and nobody is on the way: wakes a thread, or starts one.
+    /// If a closure waits and nobody is on the way: wakes a thread; or starts one, if more of them wait than
+    /// threads are in their hooks.
     fn dispatch<'a>(&'a self, mut inner: MutexGuard<'a, Inner>) {
         loop {
             if inner.queue.is_empty() || inner.on_the_way {
@@ -214,6 +218,9 @@ impl Pool {
             if let Some(sleeper) = inner.call_spare() {
                 drop(inner);
                 return sleeper.unpark();
+            }
+            if inner.queue.len() <= inner.in_hook {
+                return;
             }
             let (locked, name) = self.0.with_name(inner);
             inner = locked;
@@ -277,6 +284,9 @@ impl Pool {
         let _ended = POOL.try_with(|pool| pool.set(self.address()));
         let entered = shared.config.enter.as_ref().and_then(|enter| contain(|| enter()));
         if let Some(hook) = &shared.config.on_start {
+            if job.is_none() {
+                self.pass_on();
+            }
             contain(|| hook());
         }
         let mut inner = self.work(number, job);
@@ -300,18 +310,31 @@ impl Pool {
         }
     }
 
+    /// The thread that was on its way calls its hook, which may take long: the next one is sent meanwhile.
+    fn pass_on(&self) {
+        let mut inner = self.0.lock();
+        inner.on_the_way = false;
+        inner.in_hook += 1;
+        self.dispatch(inner);
+    }
+
     /// Runs closures, and what the thread is lent for, until it has been idle for too long, or the
     /// pool shuts down. Then the queue is empty (or others see to it), the lock held, and the thread
     /// no longer counted in `threads`.
     fn work(&self, number: usize, mut job: Option<Job>) -> MutexGuard<'_, Inner> {
         let shared = &*self.0;
         let parker = Arc::new(Parker::new());
+        let mut comes_from_hook = shared.config.on_start.is_some() && job.is_none();
         let mut inner = shared.lock();
         loop {
-            // It is running: lent if it has a job, otherwise counted and on the way.
+            // It is running: lent if it has a job, otherwise counted, and on the way or from its hook.
             let counted = match job.take() {
                 None => {
-                    inner.on_the_way = false;
+                    if std::mem::take(&mut comes_from_hook) {
+                        inner.in_hook -= 1;
+                    } else {
+                        inner.on_the_way = false;
+                    }
                     inner = self.work_off(inner);
                     true
                 }

@@ -184,6 +184,75 @@ fn hooks_and_names() {
     assert_eq!(*log.lock().unwrap(), ["enter", "start", "stop"]);
 }
 
+/// A pool whose threads count themselves in their hook, and wait there until so many `have_come`. Those for
+/// which that took too long are counted, too.
+fn pool_with_waiting_hook(max_threads: usize, have_come: usize) -> (Pool, Arc<[AtomicUsize; 2]>) {
+    let counts = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let theirs = counts.clone();
+    let hook = move || {
+        theirs[0].fetch_add(1, SeqCst);
+        let start = Instant::now();
+        while theirs[0].load(SeqCst) < have_come {
+            if start.elapsed() > Duration::from_secs(10) {
+                theirs[1].fetch_add(1, SeqCst);
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let on_start: Option<super::pool::Hook> = Some(Arc::new(hook));
+    (Pool::new(Config { max_threads, on_start, ..Config::default() }), counts)
+}
+
+#[test]
+fn hooks_do_not_wait_for_each_other_to_end() {
+    const THREADS: usize = 8;
+    let (pool, counts) = pool_with_waiting_hook(16, THREADS);
+    let barrier = Arc::new(Barrier::new(THREADS));
+    let spawn = |_| {
+        let barrier = barrier.clone();
+        pool.spawn(move || barrier.wait().is_leader()).unwrap()
+    };
+    let handles: Vec<_> = (0..THREADS).map(spawn).collect();
+    assert_eq!(handles.into_iter().map(join).filter(|leader| *leader).count(), 1);
+    assert_eq!(counts[1].load(SeqCst), 0, "a hook has waited in vain for other threads");
+    assert_eq!(pool.metrics().0, THREADS, "a thread for each closure, and no more");
+    assert!(pool.shutdown(None));
+    assert_eq!(pool.metrics(), (0, 0, 0));
+}
+
+/// What waits has threads that are still in their hooks, and gets no others; but who is idle takes it.
+#[test]
+fn as_many_threads_in_their_hooks_as_closures_that_wait() {
+    let (pool, counts) = pool_with_waiting_hook(16, 4);
+    // The first thread does not wait in its hook.
+    counts[0].store(4, SeqCst);
+    let (running, release) = occupy(&pool);
+    counts[0].store(0, SeqCst);
+    let waiting: Vec<_> = (0..3).map(|n| pool.spawn(move || n).unwrap()).collect();
+    let start = Instant::now();
+    while counts[0].load(SeqCst) < 3 {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(pool.metrics().0, 4, "one that runs, and one for each that waits");
+    assert_eq!(counts[0].load(SeqCst), 3);
+    drop(release);
+    assert!(join(running));
+    for (n, handle) in waiting.into_iter().enumerate() {
+        assert_eq!(join(handle), n);
+    }
+    while pool.metrics().1 == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(join(pool.spawn(|| 7).unwrap()), 7);
+    assert_eq!(counts[0].load(SeqCst), 3, "they are still in their hooks");
+    counts[0].fetch_add(1, SeqCst);
+    assert!(pool.shutdown(None));
+    assert_eq!(counts[1].load(SeqCst), 0);
+}
+
 /// The system refuses the first thread: an error. (A stack larger than the address space.)
 #[test]
 fn refused_thread_is_an_error_only_if_there_is_none() {
