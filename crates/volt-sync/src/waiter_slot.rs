@@ -115,8 +115,7 @@ impl WaiterSlot {
     ///    before. The clone or the drop of a waker may call it again: the slot is not in between then.
     #[inline]
     pub unsafe fn register(&self, waker: &Waker) {
-        // ORD relaxed: what is odd, and the words that belong to it, are of this side.
-        if is_armed(self.count.load(Relaxed)) && self.bits() == Bits::of(waker) {
+        if self.holds(waker) {
             return;
         }
         // User code, which may panic, or register: the count is read after it.
@@ -128,6 +127,14 @@ impl WaiterSlot {
         } else {
             self.arm(waker);
         }
+    }
+
+    /// True if `waker` is the one that the next [`wake`](Self::wake) wakes; or somebody else has just taken it to
+    /// wake it. Beside another thread in [`register`](Self::register), a guess.
+    #[inline]
+    pub fn holds(&self, waker: &Waker) -> bool {
+        // ORD relaxed: what is odd, and the words that belong to it, are of this side.
+        is_armed(self.count.load(Relaxed)) && self.bits() == Bits::of(waker)
     }
 
     /// What the two words hold: a waker's pointers only if the count is the same odd number before

@@ -194,3 +194,24 @@ fn a_thread_in_a_blocking_call_runs_no_tasks_of_others() {
     });
     assert_eq!(ran_here, (false, false));
 }
+
+/// Who drives a set inside of its own drive takes the place of the driver below only as long as that lasts.
+#[test]
+fn a_set_that_is_driven_on_top_of_its_driver_goes_on() {
+    let (done, is_done) = mpsc::channel();
+    std::thread::spawn(move || {
+        let rt = workers(2);
+        let (set, (sender, receiver)) = (LocalSet::new(), oneshot::channel());
+        let value = rt.block_on(set.run_until(async {
+            let task = spawn_local(receiver);
+            block_in_place(|| rt.handle().block_on(set.run_until(async {})));
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                sender.send(7).unwrap();
+            });
+            task.await.unwrap().unwrap()
+        }));
+        done.send(value).unwrap();
+    });
+    assert_eq!(is_done.recv_timeout(Duration::from_secs(10)), Ok(7), "the task's wake-up is lost");
+}

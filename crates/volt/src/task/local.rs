@@ -14,7 +14,9 @@
 //!
 //! Progress: the driver registers its waker, then runs what is queued. A task that is queued from
 //! outside is queued first and then wakes the driver. One that is queued from inside is seen by the
-//! driver, which wakes itself if it leaves anything.
+//! driver, which wakes itself if it leaves anything. What it drives may drive the set as well (`block_on` in
+//! `block_in_place`) and register another waker, whose owner is gone later: so the driver registers again, and looks
+//! again, before it returns.
 //!
 //! Cost: a wake-up from inside takes no lock; one from outside a lock and a wake-up of the driver.
 
@@ -122,9 +124,8 @@ pub(crate) fn queued_in_set() -> usize {
     let Some(driven) = Driven::innermost() else { return 0 };
     // SAFETY: a set that is driven is alive.
     let set = unsafe { &*driven.set };
-    // SAFETY: this thread drives the set (invariant 1), and the queue is not touched meanwhile.
-    let local = set.local.with(|local| unsafe { (*local).len() });
-    local + set.remote.lock().unwrap_or_else(PoisonError::into_inner).len()
+    // SAFETY: this thread drives the set.
+    unsafe { set.queued() }
 }
 
 /// True if `waker` belongs to a task or a `block_on` of this crate, and no other executor is between
@@ -267,6 +268,17 @@ impl LocalSet {
         unsafe { self.shared.driver.register(cx.waker()) };
     }
 
+    /// Registers the driver again if it is not any more: because it has been woken, or because the set was driven
+    /// inside of what it has driven, by somebody who may be gone. True if tasks are queued since.
+    fn register_again(&self, cx: &Context<'_>) -> bool {
+        if self.shared.driver.holds(cx.waker()) {
+            return false;
+        }
+        self.register(cx);
+        // SAFETY: a `LocalSet` stays on its thread.
+        unsafe { self.shared.queued() > 0 }
+    }
+
     /// Runs tasks; true if some may remain.
     fn tick(&self) -> bool {
         for polls in 0..MAX_POLLS {
@@ -350,6 +362,16 @@ impl Shared {
     unsafe fn push_local(&self, task: Notified) {
         // SAFETY: invariant 1; no user code runs inside, so nobody else is in the queue.
         self.local.with_mut(|local| unsafe { &mut *local }.push(task));
+    }
+
+    /// How many tasks are queued.
+    ///
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn queued(&self) -> usize {
+        // SAFETY: invariant 1; the queue is not touched meanwhile.
+        let local = self.local.with(|local| unsafe { (*local).len() });
+        local + self.remote.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// # Safety
@@ -458,7 +480,7 @@ impl<F: Future> Future for RunUntil<'_, F> {
             if let Poll::Ready(output) = this.future.poll(cx) {
                 return Poll::Ready(output);
             }
-            if set.tick() {
+            if set.tick() || set.register_again(cx) {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending

@@ -50,6 +50,36 @@ fn remote_wake_against_the_drivers_sleep() {
     });
 }
 
+/// The same while the set has been driven inside of its own drive, by a driver that is gone since.
+#[test]
+fn remote_wake_against_a_drive_inside() {
+    loom::model(|| {
+        let set = LocalSet::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, _dropped) = Dropped::counter();
+        let waker = waiting(&set, flag.clone(), owns);
+        let theirs = flag.clone();
+        let remote = thread::spawn(move || {
+            theirs.store(1, Relaxed);
+            waker.wake();
+        });
+        let (_, gone) = counting_waker();
+        let mut outer = pin!(set.run_until(poll_fn(|_| {
+            let inside = pin!(set.run_until(async {}));
+            assert!(inside.poll(&mut Context::from_waker(&gone)).is_ready());
+            if set.shared.owned.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })));
+        let (counter, driver) = counting_waker();
+        assert!(outer.as_mut().poll(&mut Context::from_waker(&driver)).is_pending());
+        remote.join().unwrap();
+        if !set.shared.owned.is_empty() {
+            assert!(counter.get() > 0, "the driver is woken");
+            assert!(outer.as_mut().poll(&mut Context::from_waker(&driver)).is_pending());
+        }
+        assert!(outer.poll(&mut Context::from_waker(&driver)).is_ready());
+    });
+}
+
 /// Invariant 2: a wake-up from another thread against the drop of the set.
 #[test]
 fn remote_wake_against_drop() {

@@ -2,16 +2,18 @@
 #![allow(clippy::disallowed_methods, reason = "the tests start threads")]
 
 use std::cell::{Cell, RefCell};
-use std::future::{pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::panic::catch_unwind;
+use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::thread;
 
 use volt_sync::internal::block_on;
 
 use super::{LocalSet, spawn_local};
-use crate::task::{test::Dropped, yield_now};
+use crate::task::test::{Dropped, counting_waker};
+use crate::task::yield_now;
 
 #[test]
 fn tasks_run_while_the_set_is_driven() {
@@ -92,6 +94,26 @@ fn sets_nest() {
         b.await + spawn_local(async { 4 }).await.unwrap()
     }));
     assert_eq!(sum, 7);
+}
+
+/// Who drives the set inside of its own drive is gone when the outer driver returns, which is to be woken then.
+#[test]
+fn a_set_that_drives_itself_keeps_its_driver() {
+    let set = LocalSet::new();
+    let (sender, receiver) = volt_sync::oneshot::channel();
+    let mut outer = pin!(set.run_until(async {
+        let task = spawn_local(receiver);
+        block_on(set.run_until(async {}));
+        task.await.unwrap().unwrap()
+    }));
+    let (wakes, driver) = counting_waker();
+    let mut cx = Context::from_waker(&driver);
+    assert!(outer.as_mut().poll(&mut cx).is_pending());
+    assert_eq!(wakes.get(), 0);
+    thread::spawn(move || sender.send(7).unwrap()).join().unwrap();
+    assert_eq!(wakes.get(), 1);
+    assert!(outer.as_mut().poll(&mut cx).is_pending(), "the task runs, and wakes who awaits it");
+    assert_eq!(outer.poll(&mut cx), Poll::Ready(7));
 }
 
 #[test]
