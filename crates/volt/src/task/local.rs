@@ -339,10 +339,12 @@ impl Shared {
         F: Future + 'static,
         F::Output: 'static,
     {
+        // SAFETY: an `Arc`'s, so not null. (That of a reference would not do: `schedule` changes the count.)
+        let pointer = unsafe { NonNull::new_unchecked(Arc::as_ptr(this).cast_mut()) };
         // SAFETY:
         // 1. The set's drop closes and empties the list; `release` is below.
         // 2. The set runs, and closes, on the current thread.
-        let (join, task) = unsafe { this.owned.bind(0, future, NonNull::from(&**this)) };
+        let (join, task) = unsafe { this.owned.bind(0, future, pointer) };
         if let Some(task) = task {
             // SAFETY: we are on the set's thread.
             unsafe { this.push_local(task) };

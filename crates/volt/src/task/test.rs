@@ -55,7 +55,13 @@ impl Queue {
         // SAFETY:
         // 1. The tests shut a queue down before they drop it; `release` is below.
         // 2. The future is `Send`.
-        unsafe { this.owned.bind(0, future, NonNull::from(&**this)) }
+        unsafe { this.owned.bind(0, future, Self::pointer(this)) }
+    }
+
+    /// As tasks know it.
+    fn pointer(this: &Arc<Self>) -> NonNull<Self> {
+        // SAFETY: an `Arc`'s, so not null. (That of a reference would not do: `schedule` changes the count.)
+        unsafe { NonNull::new_unchecked(Arc::as_ptr(this).cast_mut()) }
     }
 
     /// As [`spawn`](Self::spawn), but the task is linked when it is pending.
@@ -65,7 +71,7 @@ impl Queue {
         F::Output: Send + 'static,
     {
         // SAFETY: the tests run or drop what is queued before they drop the queue; then as `bind`.
-        let (notified, join) = unsafe { unowned(future, NonNull::from(&**this), 0) };
+        let (notified, join) = unsafe { unowned(future, Self::pointer(this), 0) };
         this.tasks.lock().unwrap().push_back(notified);
         join
     }
