@@ -547,9 +547,12 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()>
 /// The life of a worker thread.
 fn worker_thread(shared: &Arc<Shared>, index: usize) {
     context::set_stack_size(shared.config.thread_stack_size);
-    call_hook(shared.config.on_thread_start.as_deref());
+    let call = |hook: &Option<config::Hook>| {
+        context::with_entered(shared, || call_hook(hook.as_deref()));
+    };
+    call(&shared.config.on_thread_start);
     be_worker(shared, index);
-    call_hook(shared.config.on_thread_stop.as_deref());
+    call(&shared.config.on_thread_stop);
 }
 
 /// Goes on as worker `index` until the runtime shuts down, or the worker is handed over.

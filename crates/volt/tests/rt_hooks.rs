@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use volt::runtime::{Builder, Runtime};
+use volt::runtime::{Builder, Handle, Runtime};
 use volt::sync::{Notify, oneshot};
-use volt::task::{block_in_place, yield_now};
+use volt::task::{block_in_place, spawn_blocking, yield_now};
 use volt::time::sleep;
 
 const ROUNDS: u32 = 10;
@@ -244,4 +244,63 @@ fn a_hook_that_wakes_the_future_of_block_on_does_not_hold_up_timers() {
         runtime.block_on(notify.notified());
         assert!(start.elapsed() < HANGS, "the driver is never turned");
     }
+}
+
+/// Those of threads, blocking ones included, are called in the runtime, which goes with its drop all the same.
+#[test]
+fn hooks_of_threads_may_use_their_runtime() {
+    const WORKERS: usize = 3;
+    for new in [Builder::new_multi_thread, Builder::new_current_thread] {
+        let answers = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = Arc::new(());
+        let hook = |which: &'static str| {
+            let (answers, kept) = (answers.clone(), kept.clone());
+            move || {
+                let workers = catch_unwind(|| Handle::current().metrics().num_workers());
+                answers.lock().unwrap().push((which, workers.ok()));
+                let kept = kept.clone();
+                volt::spawn(async move { drop(kept) });
+                panic!("contained");
+            }
+        };
+        let rt = new()
+            .worker_threads(WORKERS)
+            .on_thread_start(hook("start"))
+            .on_thread_stop(hook("stop"))
+            .build()
+            .unwrap();
+        let workers = rt.metrics().num_workers();
+        rt.block_on(async { spawn_blocking(|| {}).await.unwrap() });
+        let start = Instant::now();
+        drop(rt);
+        assert!(start.elapsed() < HANGS, "the drop waits for longer than it takes");
+        assert_eq!(Arc::strong_count(&kept), 1, "something of the runtime is left");
+        let threads = 1 + if workers == WORKERS { WORKERS } else { 0 };
+        for which in ["start", "stop"] {
+            let answers = answers.lock().unwrap();
+            let of_hook = answers.iter().filter(|(name, _)| *name == which);
+            assert!(of_hook.clone().all(|(_, found)| *found == Some(workers)), "{answers:?}");
+            assert_eq!(of_hook.count(), threads, "{which}");
+        }
+    }
+}
+
+/// One that is waited for by nobody, and ends after its runtime, calls its hook outside.
+#[test]
+fn a_thread_that_outlives_its_runtime_calls_its_hook() {
+    let (stopped, stops) = mpsc::channel();
+    let (end, ends) = mpsc::channel::<()>();
+    let (begun, begins) = mpsc::channel();
+    let rt = Builder::new_current_thread()
+        .on_thread_stop(move || stopped.send(Handle::try_current().is_ok()).unwrap())
+        .build()
+        .unwrap();
+    rt.spawn_blocking(move || {
+        begun.send(()).unwrap();
+        ends.recv().unwrap_err();
+    });
+    begins.recv().unwrap();
+    rt.shutdown_background();
+    drop(end);
+    assert_eq!(stops.recv_timeout(HANGS), Ok(false));
 }

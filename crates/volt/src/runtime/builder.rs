@@ -186,6 +186,9 @@ impl Builder {
 
     /// Called by each thread of the runtime when it starts.
     ///
+    /// The runtime is the current one in it, on threads of `spawn_blocking`, too. Such a thread has a closure to run:
+    /// how long the hook takes is how long that one waits.
+    ///
     /// It is not called by threads in `block_on`, which then run no tasks, unless the runtime has no other threads.
     ///
     /// A panic in it is contained: the thread goes on.
@@ -211,6 +214,9 @@ impl Builder {
     }
 
     /// Called by each thread of the runtime when it ends.
+    ///
+    /// The runtime is the current one in it, unless a shutdown has not waited for this thread, and it is no more. It
+    /// may have shut down: then what is spawned is cancelled.
     ///
     /// A panic in it is contained. The runtime's drop waits for it.
     ///

@@ -8,7 +8,7 @@
 //! | sleeping                      | `sleep.rs` (the way there and back), `park.rs` (where), `wish.rs` (who waits in the driver) |
 //! | who does not come back        | `stall.rs` (a watcher looks after others), `doze.rs` (and seldom while all is calm), `crowd.rs` (other programs have the processors) |
 //! | threads in `block_on`, `join` | `guest.rs`, `visits.rs` (for a moment), `waiting.rs` (beside), `below.rs` (on top of tasks), `shy.rs` and `vain.rs` (better leave tasks to others) |
-//! | beginning and end             | `threads.rs`, `living.rs`, `registry.rs`, `cancel.rs` |
+//! | beginning and end             | `threads.rs`, `hooks.rs`, `living.rs`, `registry.rs`, `cancel.rs` |
 //! | for tests                     | `sim.rs`, `by_hand.rs` |
 
 mod below;
@@ -20,6 +20,7 @@ mod doze;
 mod early;
 mod fetch;
 pub(crate) mod guest;
+mod hooks;
 pub(crate) mod idle;
 mod injector;
 mod lifo;

@@ -1,7 +1,6 @@
 //! The threads and their queue. `blocking.rs` has the protocol.
 #![forbid(unsafe_code)]
 
-use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -44,14 +43,12 @@ pub(crate) struct Config {
     pub(crate) keep_alive: Duration,
     pub(crate) stack_size: Option<usize>,
     pub(crate) thread_name: std::sync::Arc<dyn Fn() -> String + Send + Sync>,
+    /// The hooks of a thread. They must not own the pool.
     pub(crate) on_start: Option<Hook>,
     pub(crate) on_stop: Option<Hook>,
     /// Called when a closure is queued, and after it has completed or was dropped. A paused clock
     /// stands still in between. They do not panic.
     pub(crate) around_task: Option<(Hook, Hook)>,
-    /// Called once on each thread before all else; the thread keeps the result until it ends. The
-    /// runtime enters its context here. It must not own the pool.
-    pub(crate) enter: Option<std::sync::Arc<dyn Fn() -> Box<dyn Any> + Send + Sync>>,
 }
 
 impl Default for Config {
@@ -64,7 +61,6 @@ impl Default for Config {
             on_start: None,
             on_stop: None,
             around_task: None,
-            enter: None,
         }
     }
 }
@@ -282,7 +278,6 @@ impl Pool {
         let shared = &*self.0;
         context::set_stack_size(shared.config.stack_size);
         let _ended = POOL.try_with(|pool| pool.set(self.address()));
-        let entered = shared.config.enter.as_ref().and_then(|enter| contain(|| enter()));
         if let Some(hook) = &shared.config.on_start {
             if job.is_none() {
                 self.pass_on();
@@ -296,7 +291,6 @@ impl Pool {
         if let Some(hook) = &shared.config.on_stop {
             contain(|| hook());
         }
-        contain(|| drop(entered));
         let mut inner = shared.lock();
         inner.alive -= 1;
         let last = inner.alive <= inner.exempt && inner.shutdown;

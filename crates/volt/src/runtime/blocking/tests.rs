@@ -163,17 +163,13 @@ fn shutdown_in_the_background_does_not_wait() {
 #[test]
 fn hooks_and_names() {
     let log = Arc::new(Mutex::new(Vec::new()));
-    let (start, stop, enter) = (log.clone(), log.clone(), log.clone());
+    let (start, stop) = (log.clone(), log.clone());
     let pool = Pool::new(Config {
         on_start: Some(Arc::new(move || {
             start.lock().unwrap().push("start");
             panic!("contained");
         })),
         on_stop: Some(Arc::new(move || stop.lock().unwrap().push("stop"))),
-        enter: Some(Arc::new(move || {
-            enter.lock().unwrap().push("enter");
-            Box::new(())
-        })),
         thread_name: Arc::new(|| "blocker".to_owned()),
         stack_size: Some(256 * 1024),
         ..Config::default()
@@ -181,7 +177,7 @@ fn hooks_and_names() {
     let name = join(pool.spawn(|| thread::current().name().map(str::to_owned)).unwrap());
     assert_eq!(name.as_deref(), Some("blocker"));
     assert!(pool.shutdown(None));
-    assert_eq!(*log.lock().unwrap(), ["enter", "start", "stop"]);
+    assert_eq!(*log.lock().unwrap(), ["start", "stop"]);
 }
 
 /// A pool whose threads count themselves in their hook, and wait there until so many `have_come`. Those for

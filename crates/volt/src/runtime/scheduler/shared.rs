@@ -33,8 +33,8 @@ use super::threads::Threads;
 use super::visits::Visits;
 use super::waiting::Waiting;
 use super::wish::Wishes;
-use super::{registry, stall};
-use crate::runtime::blocking::{self, Pool};
+use super::{hooks, registry, stall};
+use crate::runtime::blocking::Pool;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
@@ -201,16 +201,7 @@ impl Shared {
         driver: Driver,
         driver_handle: driver::Handle,
     ) -> Arc<Self> {
-        let blocking = Pool::new(blocking::Config {
-            max_threads: config.max_blocking_threads,
-            keep_alive: config.thread_keep_alive,
-            stack_size: config.thread_stack_size,
-            thread_name: config.thread_name.clone(),
-            on_start: config.on_thread_start.clone(),
-            on_stop: config.on_thread_stop.clone(),
-            around_task: driver_handle.hold_clock(),
-            enter: None,
-        });
+        let (blocking, owner) = hooks::pool(&config, &driver_handle);
         let guests = if workers == 0 { 1 } else { GUESTS };
         let members = workers + guests;
         let slow = config
@@ -248,6 +239,7 @@ impl Shared {
             driver_turns: Counter::new(),
             visits: Visits::new(),
         });
+        owner.set(&shared);
         // ORD relaxed: before the scheduler is shared.
         shared.me.store(Arc::as_ptr(&shared).cast_mut(), Relaxed);
         for slot in &shared.slots[..workers] {
