@@ -42,7 +42,7 @@ use std::time::Instant;
 use volt_sync::internal::primitive::{self, Arc, AtomicU64};
 
 use super::shared::Shared;
-use super::threads::wait_briefly;
+use super::threads::{BEFORE_PAUSES, wait_briefly};
 use super::worker::Worker;
 use crate::runtime::context;
 use crate::task::Notified;
@@ -191,7 +191,10 @@ impl Shared {
         let mut attempt = 0;
         while self.has_tasks() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
-            self.drain();
+            if self.drain() {
+                // Others may follow soon.
+                attempt = attempt.min(BEFORE_PAUSES);
+            }
             if replaced() {
                 return;
             }
@@ -224,15 +227,18 @@ impl Shared {
         }
     }
 
-    /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop.
-    pub(super) fn drain(&self) {
+    /// Drops all queued tasks, whoever's they are, and those that another thread is about to drop. True if there
+    /// was one in a queue.
+    pub(super) fn drain(&self) -> bool {
         self.owned.help_to_cancel(|| self.count_finished());
+        let mut any = false;
         loop {
             let task =
                 self.injector.pop().or_else(|| self.slots.iter().find_map(|slot| slot.pop_any()));
-            let Some(task) = task else { return };
+            let Some(task) = task else { return any };
             // SAFETY: taken from a queue, whose `Notified` it was.
             drop(unsafe { Notified::from_raw(task) });
+            any = true;
         }
     }
 

@@ -75,14 +75,58 @@ impl Drop for Alive {
     }
 }
 
+/// Attempts before the first pause: enough for what another thread is in the middle of.
+pub(super) const BEFORE_PAUSES: u32 = 1000;
+/// Pauses before longer ones: some 20 ms.
+const SHORT_PAUSES: u32 = 200;
+/// Pauses of each length after that.
+const PER_LENGTH: u32 = 32;
+const SHORTEST: Duration = Duration::from_micros(50);
+/// How often the length doubles: up to 3.2 ms.
+const DOUBLINGS: u32 = 6;
+
 /// For the end of a shutdown, which waits for another thread's next few instructions, or for a poll of
-/// it: spins, and gives the processor away for a moment once that has taken many `attempts`.
+/// it, which may be a long one: spins, and gives the processor away for a moment once that has taken many
+/// `attempts`, and for longer once they are very many. Nobody says when that poll is over.
 pub(super) fn wait_briefly(attempts: u32) {
     spin(attempts);
-    if attempts > 1000 {
+    if let Some(pause) = pause_after(attempts) {
         #[cfg(not(volt_loom))]
-        thread::sleep(Duration::from_micros(50));
+        thread::sleep(pause);
         #[cfg(volt_loom)]
-        thread::yield_now();
+        {
+            let _ = pause;
+            thread::yield_now();
+        }
+    }
+}
+
+/// A small part of the time that so many attempts have taken.
+fn pause_after(attempts: u32) -> Option<Duration> {
+    let pauses = attempts.checked_sub(BEFORE_PAUSES + 1)?;
+    let doublings = pauses.saturating_sub(SHORT_PAUSES) / PER_LENGTH;
+    Some(SHORTEST * (1 << doublings.min(DOUBLINGS)))
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_a_small_part_of_the_wait_and_a_few_milliseconds_at_most() {
+        let mut waited = Duration::ZERO;
+        assert_eq!(pause_after(BEFORE_PAUSES), None);
+        for attempts in BEFORE_PAUSES + 1.. {
+            let pause = pause_after(attempts).unwrap();
+            if pause > SHORTEST {
+                assert!(pause * 20 < waited, "{pause:?} after {waited:?}");
+            }
+            assert!(pause <= Duration::from_millis(4), "{pause:?}");
+            waited += pause;
+            if waited > Duration::from_secs(60) {
+                assert!(attempts < 25_000, "{attempts} looks in a minute");
+                return;
+            }
+        }
     }
 }

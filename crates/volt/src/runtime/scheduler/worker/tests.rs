@@ -1,12 +1,14 @@
 //! Decisions of one worker, alone or beside a parked one.
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use volt_sync::internal::primitive::{Arc, Mutex, processor};
+use volt_sync::internal::primitive::{Arc, Mutex, now, processor};
 
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -554,4 +556,31 @@ fn a_task_that_a_shutdown_did_not_wait_for_has_its_scheduler() {
     // SAFETY: the scheduler is alive, and the task was not handed over.
     unsafe { <Shared as Schedule>::schedule(std::ptr::NonNull::from(&*shared), task) };
     assert_eq!((Arc::strong_count(&shared), Arc::strong_count(&drops)), (1, 1));
+}
+
+/// A shutdown that waits for a task in a long poll elsewhere looks less and less often, and sees the end soon.
+#[test]
+fn a_shutdown_that_waits_for_long_looks_seldom() {
+    const LONG: Duration = Duration::from_millis(600);
+    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+    let shared = Shared::new(Config::default(), 0, driver, handle);
+    drop(shared.spawn(async {}));
+    // As of a thread that polls it.
+    let task = Cell::new(shared.injector.pop());
+    shared.begin_shutdown();
+    shared.close();
+    let (start, looks, ended) = (now(), Cell::new(0), Cell::new(None));
+    shared.drain_to_the_last(None, || {
+        looks.set(looks.get() + 1);
+        if start.elapsed() > LONG {
+            if let Some(task) = task.take() {
+                // SAFETY: taken from a queue, whose `Notified` it was.
+                drop(unsafe { Notified::from_raw(task) });
+                ended.set(Some(looks.get()));
+            }
+        }
+        false
+    });
+    assert!(ended.get().unwrap() < 2_000, "{looks:?} looks in {LONG:?}");
+    assert_eq!(Some(looks.get()), ended.get(), "the next look sees the end");
 }
