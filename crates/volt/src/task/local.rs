@@ -16,14 +16,15 @@
 //! outside is queued first and then wakes the driver. One that is queued from inside is seen by the
 //! driver, which wakes itself if it leaves anything. What it drives may drive the set as well (`block_on` in
 //! `block_in_place`) and register another waker, whose owner is gone later: so the driver registers again, and looks
-//! again, before it returns.
+//! again, before it returns. And there may be several drivers (`run_until`), of which the last one is registered: when
+//! it ends, it registers another one, and looks for that one.
 //!
 //! Cost: a wake-up from inside takes no lock; one from outside a lock and a wake-up of the driver.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
-use std::marker::PhantomData;
+use std::marker::{PhantomData, PhantomPinned};
 use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
@@ -69,6 +70,8 @@ const REMOTE_INTERVAL: usize = 31;
 /// ```
 pub struct LocalSet {
     shared: Arc<Shared>,
+    /// The futures of `run_until` that were polled and have not ended: where they are pinned, and their wakers.
+    drivers: RefCell<Vec<(*const (), Waker)>>,
     _not_send: PhantomData<*const ()>,
 }
 
@@ -184,7 +187,7 @@ impl LocalSet {
             owned: OwnedTasks::new(1),
             driver: WaiterSlot::new(),
         };
-        Self { shared: Arc::new(shared), _not_send: PhantomData }
+        Self { shared: Arc::new(shared), drivers: RefCell::new(Vec::new()), _not_send: PhantomData }
     }
 
     /// Spawns a task on this set. It runs when the set is driven.
@@ -221,7 +224,7 @@ impl LocalSet {
     /// # Cancel safety
     /// If this is dropped, so is `future`; the set's tasks remain.
     pub fn run_until<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
-        RunUntil { set: self, future }
+        RunUntil { future, drives: Drives { set: self, _pinned: PhantomPinned } }
     }
 
     /// As [`run_until`](Self::run_until), blocking the thread as
@@ -262,19 +265,19 @@ impl LocalSet {
         }
     }
 
-    /// Registers the driver.
-    fn register(&self, cx: &Context<'_>) {
+    /// Registers a driver.
+    fn register(&self, driver: &Waker) {
         // SAFETY: a `LocalSet` stays on its thread, so the calls follow each other.
-        unsafe { self.shared.driver.register(cx.waker()) };
+        unsafe { self.shared.driver.register(driver) };
     }
 
-    /// Registers the driver again if it is not any more: because it has been woken, or because the set was driven
-    /// inside of what it has driven, by somebody who may be gone. True if tasks are queued since.
-    fn register_again(&self, cx: &Context<'_>) -> bool {
-        if self.shared.driver.holds(cx.waker()) {
+    /// Registers a driver again if it is not any more: because it has been woken, or because somebody else has
+    /// driven the set since, who may be gone. True if tasks are queued since.
+    fn register_again(&self, driver: &Waker) -> bool {
+        if self.shared.driver.holds(driver) {
             return false;
         }
-        self.register(cx);
+        self.register(driver);
         // SAFETY: a `LocalSet` stays on its thread.
         unsafe { self.shared.queued() > 0 }
     }
@@ -299,7 +302,7 @@ impl LocalSet {
                 let _ended = BY_OTHERS.try_with(|others| others.set(false));
             }
         }
-        self.register(cx);
+        self.register(cx.waker());
         // What is inside of a set that others drive is driven by others, too.
         let marked = !is_polled_by_us(cx.waker())
             && !BY_OTHERS.try_with(|others| others.replace(true)).unwrap_or(true);
@@ -466,9 +469,61 @@ impl fmt::Debug for LocalSet {
 pin_project! {
     /// The future of `run_until`.
     struct RunUntil<'a, F> {
-        set: &'a LocalSet,
         #[pin]
         future: F,
+        // After the future: its drop may drive the set.
+        #[pin]
+        drives: Drives<'a>,
+    }
+}
+
+/// What drives the set as long as this is pinned.
+struct Drives<'a> {
+    set: &'a LocalSet,
+    _pinned: PhantomPinned,
+}
+
+impl Drives<'_> {
+    /// What tells it from others: each is at a place of its own until it is dropped.
+    fn address(&self) -> *const () {
+        ptr::from_ref(self).cast()
+    }
+
+    /// It will go on when `driver` is woken.
+    fn goes_on(self: Pin<&Self>, driver: &Waker) {
+        let is_mine = |entry: &(*const (), Waker)| entry.0 == self.address();
+        let is_known = |entry| is_mine(entry) && entry.1.will_wake(driver);
+        if self.set.drivers.borrow().iter().any(is_known) {
+            return;
+        }
+        let new = (self.address(), driver.clone());
+        let mut drivers = self.set.drivers.borrow_mut();
+        let old = drivers.iter().position(is_mine).map(|at| drivers.swap_remove(at));
+        drivers.push(new);
+        drop(drivers);
+        drop(old);
+    }
+
+    /// It will not: another one takes its place.
+    fn ends(&self) {
+        let mut drivers = self.set.drivers.borrow_mut();
+        let mine = drivers.iter().position(|(address, _)| *address == self.address());
+        let Some(mine) = mine else { return };
+        let left = drivers.swap_remove(mine);
+        let other = drivers.last().map(|(_, driver)| driver.clone());
+        drop(drivers);
+        drop(left);
+        if let Some(other) = other {
+            if self.set.register_again(&other) {
+                other.wake();
+            }
+        }
+    }
+}
+
+impl Drop for Drives<'_> {
+    fn drop(&mut self) {
+        self.ends();
     }
 }
 
@@ -477,12 +532,15 @@ impl<F: Future> Future for RunUntil<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let set: &LocalSet = this.set;
+        let drives = this.drives.into_ref();
+        let set = drives.set;
         set.drive_for(cx, |cx| {
             if let Poll::Ready(output) = this.future.poll(cx) {
+                drives.ends();
                 return Poll::Ready(output);
             }
-            if set.tick() || set.register_again(cx) {
+            drives.goes_on(cx.waker());
+            if set.tick() || set.register_again(cx.waker()) {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending

@@ -80,6 +80,32 @@ fn remote_wake_against_a_drive_inside() {
     });
 }
 
+/// The same while one of two drivers, the registered one, goes.
+#[test]
+fn remote_wake_against_a_driver_that_goes() {
+    loom::model(|| {
+        let set = LocalSet::new();
+        let flag = Arc::new(AtomicUsize::new(0));
+        let (owns, _dropped) = Dropped::counter();
+        let waker = waiting(&set, flag.clone(), owns);
+        let (counter, driver) = counting_waker();
+        let mut stays = pin!(set.run_until(std::future::pending::<()>()));
+        assert!(stays.as_mut().poll(&mut Context::from_waker(&driver)).is_pending());
+        let (_, gone) = counting_waker();
+        let mut goes = Box::pin(set.run_until(std::future::pending::<()>()));
+        assert!(goes.as_mut().poll(&mut Context::from_waker(&gone)).is_pending());
+        let remote = thread::spawn(move || {
+            flag.store(1, Relaxed);
+            waker.wake();
+        });
+        drop(goes);
+        remote.join().unwrap();
+        assert!(counter.get() > 0, "the driver that stays is woken");
+        assert!(stays.poll(&mut Context::from_waker(&driver)).is_pending());
+        assert!(set.shared.owned.is_empty());
+    });
+}
+
 /// Invariant 2: a wake-up from another thread against the drop of the set.
 #[test]
 fn remote_wake_against_drop() {

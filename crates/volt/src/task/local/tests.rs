@@ -116,6 +116,46 @@ fn a_set_that_drives_itself_keeps_its_driver() {
     assert_eq!(outer.poll(&mut cx), Poll::Ready(7));
 }
 
+/// Of several that drive a set the last one is woken; when it is done, or dropped, another one is.
+#[test]
+fn who_no_longer_drives_a_set_leaves_that_to_others() {
+    for (done, woken_before) in [(true, false), (false, false), (true, true), (false, true)] {
+        let set = LocalSet::new();
+        let (sender, receiver) = volt_sync::oneshot::channel();
+        let ((wakes, waker), (others, other)) = (counting_waker(), counting_waker());
+        let (mut cx, mut other) = (Context::from_waker(&waker), Context::from_waker(&other));
+        let mut first = pin!(set.run_until(async { spawn_local(receiver).await.unwrap() }));
+        assert!(first.as_mut().poll(&mut cx).is_pending());
+        let flag = Rc::new(Cell::new(false));
+        let ends = flag.clone();
+        let ready = move |_: &mut Context<'_>| {
+            if ends.get() { Poll::Ready(()) } else { Poll::Pending }
+        };
+        let mut last = Box::pin(set.run_until(poll_fn(ready)));
+        assert!(last.as_mut().poll(&mut other).is_pending());
+        let send = || thread::spawn(move || sender.send(7).unwrap()).join().unwrap();
+        let send = if woken_before {
+            send();
+            assert_eq!((wakes.get(), others.get()), (0, 1));
+            None
+        } else {
+            Some(send)
+        };
+        flag.set(true);
+        if done {
+            assert!(last.as_mut().poll(&mut other).is_ready());
+        } else {
+            drop(last);
+        }
+        if let Some(send) = send {
+            assert_eq!(wakes.get(), 0, "there is nothing to do");
+            send();
+        }
+        assert_eq!(wakes.get(), 1, "done: {done}, woken before: {woken_before}");
+        while first.as_mut().poll(&mut cx).is_pending() {}
+    }
+}
+
 #[test]
 fn drop_of_a_task_may_spawn_and_wake() {
     struct Spawns(Rc<Cell<u32>>);
