@@ -16,8 +16,8 @@ use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
@@ -52,6 +52,8 @@ pub(crate) struct Config {
 }
 
 pub(crate) struct Core {
+    /// Itself, for its threads.
+    me: Weak<Self>,
     /// Tells it from all other pools.
     pub(crate) number: u64,
     pub(crate) sync: SyncWord,
@@ -112,7 +114,8 @@ impl Core {
         let processors = processors();
         let spin =
             if config.threads <= processors && processors > 1 { SPIN } else { Duration::ZERO };
-        Arc::new(Self {
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
             number: ending::new_number(),
             sync: SyncWord::new(),
             injector: Queue::new(),
@@ -355,10 +358,7 @@ impl Core {
         if let Some(size) = self.config.stack_size {
             builder = builder.stack_size(size);
         }
-        // SAFETY: a core lives inside a standard `Arc` (invariant 1).
-        unsafe { Arc::increment_strong_count(self) };
-        // SAFETY: the count that was just added.
-        let core = unsafe { Arc::from_raw(self) };
+        let core = self.me.upgrade().expect("who starts a thread holds the core");
         slack::without(|| builder.spawn(move || core.thread_main()))
     }
 
