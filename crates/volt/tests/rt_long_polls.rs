@@ -189,6 +189,36 @@ fn spawns_from_outside_do_not_wait_for_many_rounds_of_busy_tasks() {
     assert!(after - before < 100, "{} polls of others", after - before);
 }
 
+/// As many of those as in a batch used to go before each poll of the worker's own tasks.
+#[test]
+fn a_flood_from_outside_leaves_busy_tasks_their_share() {
+    const BACKLOG: usize = 200;
+    let rt = multi(1);
+    let long = || std::thread::sleep(Duration::from_micros(300));
+    let hogs = Hogs::start(rt.handle(), 50, false, long);
+    let (begun, done) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let run_until = |end: usize| {
+        while done.load(Ordering::Relaxed) < end {
+            if begun.load(Ordering::Relaxed) < done.load(Ordering::Relaxed) + BACKLOG {
+                begun.fetch_add(1, Ordering::Relaxed);
+                let done = done.clone();
+                rt.spawn(async move {
+                    long();
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    };
+    run_until(BACKLOG);
+    let before = hogs.polls();
+    run_until(BACKLOG + 1_000);
+    let polls = hogs.polls() - before;
+    hogs.stop();
+    assert!(polls > 100, "{polls} polls beside 1,000 of others");
+}
+
 /// Two that wake each other used to have three polls for each long one.
 #[test]
 fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {

@@ -24,7 +24,8 @@ use crate::task::Header;
 
 impl Worker<'_> {
     /// It is the injector's turn. The next one is when each of this member's own tasks has had one, or one of them if
-    /// there are older ones left; or at once if another member takes tasks now.
+    /// there are older ones left; or at once if another member takes tasks now. If that would take too long, as many have
+    /// one as makes their chances equal: of a flood from outside, and of the member's own.
     #[cold]
     pub(super) fn next_of_injector(&self) -> Option<NonNull<Header>> {
         let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
@@ -34,12 +35,17 @@ impl Worker<'_> {
         }
         self.flush_yielded(None);
         let own = self.slot.ring.len();
+        let share = self.shared.injector.len() / self.shared.idle.load().attached().max(1);
         // Who is woken from a wait for it may find the processor taken.
         let consumer = self.shared.injector.try_consumer()?;
         self.overtook.set(false);
         let task = self.fetch_from(consumer);
-        let round = if self.sent.get() > 0 && self.keeps_order() { 1 } else { own };
-        self.pace.injector_had_its_turn(round as u32, is_empty());
+        let (round, fair) = if self.sent.get() > 0 && self.keeps_order() {
+            (1, 1)
+        } else {
+            (own, (self.slot.batch.len() + 1) * own / share.max(own).max(1))
+        };
+        self.pace.injector_had_its_turn_for(fair as u32, round as u32, is_empty());
         task.inspect(|_| self.count_fetched())
     }
 

@@ -14,9 +14,10 @@
 //! such a look; when it was is told by the polls before and after it, as if all were as long, and its own time
 //! counts as theirs.
 //!
-//! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if that is
-//! longer: a task from outside waits about as long as one from inside, which goes to the end of the
-//! ring. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
+//! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if a round takes
+//! longer: a task from outside waits no longer than one from inside, which goes to the end of the
+//! ring. But after a batch come as many polls of the member's own as there are of these among all that wait (`fetch.rs`),
+//! however long: otherwise a flood from outside would leave them one for each batch. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
 //! batch is worth it. What was taken from the injector is run in between, and not counted, unless the member has sent
 //! it there (`fetch.rs`, which also says when such tasks come sooner): it is the member's own polls that are measured. A tick in which some of it ran tells only how long the own
 //! ones took at most, so it lowers the mean, and never raises it.
@@ -94,6 +95,8 @@ pub(super) struct Pace {
     interval: Cell<u32>,
     gap: Cell<u32>,
     until_injector: Cell<u32>,
+    /// So many at least, however long, when it was set.
+    fair: Cell<u32>,
 }
 
 /// A tick that is over.
@@ -161,6 +164,7 @@ impl Pace {
             interval: Cell::new(interval),
             gap: Cell::new(1),
             until_injector: Cell::new(interval),
+            fair: Cell::new(1),
         }
     }
 
@@ -324,7 +328,8 @@ impl Pace {
             let interval = polls(LOOK_NS as f32);
             self.interval.set(interval);
             self.gap.set(polls(TURN_NS));
-            self.until_injector.set(self.until_injector.get().min(interval));
+            let most = interval.max(self.fair.get());
+            self.until_injector.set(self.until_injector.get().min(most));
         }
     }
 
@@ -398,10 +403,17 @@ impl Pace {
     /// The next turn of the injector is after `round` polls of the member's own, or sooner if these
     /// are long; or later if they are short and it is `empty`. There is always one in between.
     pub(super) fn injector_had_its_turn(&self, round: u32, empty: bool) {
+        self.injector_had_its_turn_for(1, round, empty);
+    }
+
+    /// The same; but even if these are long, after `fair` polls of a round.
+    pub(super) fn injector_had_its_turn_for(&self, fair: u32, round: u32, empty: bool) {
         let least = if empty { self.gap.get() } else { 1 };
         let interval = self.interval.get();
+        let most = interval.max(fair);
+        self.fair.set(fair);
         let fixed = self.fixed_interval.is_some();
-        self.until_injector.set(if fixed { interval } else { round.max(least).min(interval) });
+        self.until_injector.set(if fixed { interval } else { round.max(least).min(most) });
     }
 }
 
