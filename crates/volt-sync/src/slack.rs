@@ -40,16 +40,17 @@ pub fn restore() {
 /// Calls `start`, which starts a thread or a process, with the old value. Two system calls, if it was changed.
 pub fn without<R>(start: impl FnOnce() -> R) -> R {
     /// Also if `start` panics.
-    struct Sharpen(bool);
+    struct Sharpen(u32);
     impl Drop for Sharpen {
         fn drop(&mut self) {
-            if self.0 {
-                sharpen();
-            }
+            BEFORE.set(Some(self.0));
+            primitive::set_timer_slack(1);
         }
     }
-    let _sharpen = Sharpen(BEFORE.get().is_some());
-    restore();
+    let _sharpen = BEFORE.take().map(|before| {
+        primitive::set_timer_slack(before);
+        Sharpen(before)
+    });
     start()
 }
 

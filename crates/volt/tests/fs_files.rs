@@ -292,6 +292,30 @@ fn a_failed_write_is_reported_also_after_the_file_was_asked_back_in_vain() {
     });
 }
 
+/// It used to be the last to ask for its end, and so the only one that was told.
+#[test]
+fn who_waits_for_an_operation_is_woken_though_the_file_was_asked_back_in_vain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it");
+    std::fs::write(&path, "123").unwrap();
+    one_blocking_thread().block_on(async {
+        let mut file = Some(File::open(&path).await.unwrap());
+        let (release, _hold) = hold_a_thread();
+        let mut release = Some(release);
+        let read = poll_fn(|cx| {
+            let (mut asked, mut bytes) = (file.take().unwrap(), [0; 3]);
+            let polled = pin!(asked.read(&mut bytes)).poll(cx).map(Result::unwrap);
+            if polled.is_pending() {
+                file = Some(asked.try_into_std().unwrap_err());
+                drop(release.take());
+            }
+            polled
+        });
+        let read = volt::time::timeout(std::time::Duration::from_secs(20), read).await;
+        assert_eq!(read.expect("it is woken"), 3);
+    });
+}
+
 /// Waits until the only thread for blocking work has done what it was given.
 async fn nothing_is_under_way(path: &std::path::Path) {
     fs::metadata(path).await.unwrap();

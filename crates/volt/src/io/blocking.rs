@@ -234,6 +234,12 @@ impl<F> Blocking<F> {
 
     /// Looks whether all is done, and no error of a write is left to be returned by the next call.
     pub(crate) fn is_done(&mut self) -> bool {
+        let is_under_way =
+            matches!(&self.state, State::Busy(operation) if !operation.is_finished());
+        if is_under_way || self.write_error.is_some() {
+            // Not touched: somebody may wait for what is under way, or for how it has ended.
+            return false;
+        }
         let mut cx = Context::from_waker(Waker::noop());
         // A look is no operation that could be refused. What is lost is not under way any more, either.
         let settled = coop::with_budget(None, || self.poll_settled(&mut cx));

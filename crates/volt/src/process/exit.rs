@@ -15,20 +15,26 @@ use std::time::Duration;
 
 use volt_sync::internal::contain;
 use volt_sync::internal::primitive::StaticMutex;
+use volt_sync::internal::slack;
 
 use crate::runtime::{Handle, outside};
 use crate::signal::unix::{Signal, SignalKind, signal};
 
 /// Children that were dropped while they ran.
 static ORPHANS: StaticMutex<Orphans> =
-    StaticMutex::new(Orphans { children: Vec::new(), adopted: 0 });
+    StaticMutex::new(Orphans { children: Vec::new(), adopted: 0, next: 0 });
 
 struct Orphans {
     /// Each with its number, in the order of these.
     children: Vec<(u64, StdChild)>,
     /// So many there have been.
     adopted: u64,
+    /// Which one is looked at next.
+    next: usize,
 }
+
+/// How many of them are looked at for each child that is started or dropped.
+const LOOKS: usize = 32;
 
 /// A child whose end is waited for.
 pub(super) trait Watched {
@@ -113,7 +119,7 @@ async fn rest() {
         }
         if !resting.thread {
             let thread = thread::Builder::new().name("volt-children".to_owned());
-            resting.thread = thread.spawn(wake_the_rested).is_ok();
+            resting.thread = slack::without(|| thread.spawn(wake_the_rested)).is_ok();
         }
         if !resting.thread {
             until = Some(resting.rounds);
@@ -274,10 +280,18 @@ pub(super) fn adopt(child: StdChild) -> Orphan {
     Orphan(number)
 }
 
-/// Collects the status of orphans that have ended.
+/// Collects the status of orphans that have ended: of [`LOOKS`] of them, in turn. (Most have a task that does.)
 pub(super) fn reap() {
-    // An error means that there is nothing to wait for.
-    orphans().children.retain_mut(|(_, child)| matches!(child.try_wait(), Ok(None)));
+    let mut orphans = orphans();
+    let Orphans { children, next, .. } = &mut *orphans;
+    for _ in 0..LOOKS.min(children.len()) {
+        *next = if *next < children.len() { *next } else { 0 };
+        // An error means that there is nothing to wait for.
+        match children[*next].1.try_wait() {
+            Ok(None) => *next += 1,
+            _ => drop(children.remove(*next)),
+        }
+    }
 }
 
 #[cfg(all(test, not(volt_loom)))]

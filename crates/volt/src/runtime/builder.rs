@@ -187,7 +187,8 @@ impl Builder {
     /// Called by each thread of the runtime when it starts.
     ///
     /// The runtime is the current one in it, on threads of `spawn_blocking`, too. Such a thread has a closure to run:
-    /// how long the hook takes is how long that one waits.
+    /// how long the hook takes is how long that one waits. So it should not wait for another closure: the thread may be the one
+    /// that is to run that.
     ///
     /// It is not called by threads in `block_on`, which then run no tasks, unless the runtime has no other threads.
     ///

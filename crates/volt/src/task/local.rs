@@ -224,7 +224,10 @@ impl LocalSet {
     /// # Cancel safety
     /// If this is dropped, so is `future`; the set's tasks remain.
     pub fn run_until<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
-        RunUntil { future, drives: Drives { set: self, _pinned: PhantomPinned } }
+        RunUntil {
+            future,
+            drives: Drives { set: self, polled: Cell::new(false), _pinned: PhantomPinned },
+        }
     }
 
     /// As [`run_until`](Self::run_until), blocking the thread as
@@ -480,6 +483,8 @@ pin_project! {
 /// What drives the set as long as this is pinned.
 struct Drives<'a> {
     set: &'a LocalSet,
+    /// It was polled, and has not ended.
+    polled: Cell<bool>,
     _pinned: PhantomPinned,
 }
 
@@ -504,20 +509,25 @@ impl Drives<'_> {
         drop(old);
     }
 
-    /// It will not: another one takes its place.
+    /// It will not: another one takes its place, and goes on if tasks are queued, as this one will not look.
     fn ends(&self) {
+        if !self.polled.replace(false) {
+            return;
+        }
         let mut drivers = self.set.drivers.borrow_mut();
         let mine = drivers.iter().position(|(address, _)| *address == self.address());
-        let Some(mine) = mine else { return };
-        let left = drivers.swap_remove(mine);
-        let other = drivers.last().map(|(_, driver)| driver.clone());
+        let left = mine.map(|at| drivers.swap_remove(at));
+        let other = drivers.pop();
+        // Wakers are user code, which may drive the set.
         drop(drivers);
         drop(left);
-        if let Some(other) = other {
-            if self.set.register_again(&other) {
-                other.wake();
-            }
+        let Some(other) = other else { return };
+        self.set.register(&other.1);
+        // SAFETY: a `LocalSet` stays on its thread.
+        if unsafe { self.set.shared.queued() } > 0 {
+            other.1.wake_by_ref();
         }
+        self.set.drivers.borrow_mut().push(other);
     }
 }
 
@@ -534,6 +544,7 @@ impl<F: Future> Future for RunUntil<'_, F> {
         let this = self.project();
         let drives = this.drives.into_ref();
         let set = drives.set;
+        drives.polled.set(true);
         set.drive_for(cx, |cx| {
             if let Poll::Ready(output) = this.future.poll(cx) {
                 drives.ends();

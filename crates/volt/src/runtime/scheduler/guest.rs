@@ -612,7 +612,8 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 
 impl Worker<'_> {
     /// Takes `target` out of this member's queues, if it is there. The others keep their order. If a watcher has looked
-    /// while they were in none, and watches no longer, somebody else is told: `target` may wait for them.
+    /// while they were in none, and watches no longer, somebody else is told, if there is `target` to run before them, which may wait for
+    /// them.
     pub(super) fn take_own(&self, target: NonNull<Header>) -> Option<NonNull<Header>> {
         if let Some(newest) = self.slot.lifo.take() {
             if newest == target {

@@ -108,7 +108,7 @@ pub(super) struct Tick {
     pub(super) long_ns: Option<u64>,
     /// It took much longer than it should have: some of its polls were longer than those before.
     pub(super) overran: bool,
-    /// How much longer it took than so many polls of [`LIFO_POLL_NS`], in these.
+    /// By how many polls of [`LIFO_POLL_NS`] its time is more than its polls are.
     surplus: u32,
 }
 
@@ -135,7 +135,7 @@ impl Tick {
         }
     }
 
-    /// How many of these that `left` are left, if it was they that ran. Not less than `least`, if there were.
+    /// What is left of `left` polls of tasks of the LIFO slot after this tick: at least `least`, if there were as many.
     pub(super) fn lifo_left(self, waited: Waited, left: u32, least: u32) -> u32 {
         let used = if waited == Waited::Lifo { self.surplus } else { 0 };
         left.saturating_sub(used).max(left.min(least))
@@ -166,6 +166,13 @@ impl Pace {
             until_injector: Cell::new(interval),
             fair: Cell::new(1),
         }
+    }
+
+    /// The same, for a thread that goes on some time later: that is no poll's.
+    pub(super) fn handed_over(&self) -> Self {
+        let next = self.clone();
+        next.start_ns.set(0);
+        next
     }
 
     /// Counts a poll.

@@ -50,14 +50,9 @@ impl Quick {
     }
 
     #[inline]
-    fn place(&self, key: usize) -> Option<&AtomicUsize> {
-        // ORD relaxed: a hint.
-        self.places(key).iter().find(|place| place.load(Relaxed) == key)
-    }
-
-    #[inline]
     pub(super) fn knows(&self, key: usize) -> bool {
-        self.place(key).is_some()
+        // ORD relaxed: a hint.
+        self.places(key).iter().any(|place| place.load(Relaxed) == key)
     }
 
     pub(super) fn learn(&self, key: usize) {
@@ -73,9 +68,13 @@ impl Quick {
     }
 
     pub(super) fn forget(&self, key: usize) {
-        if let Some(place) = self.place(key) {
+        // In both, if two members have learnt it at the same time.
+        for place in self.places(key) {
             // ORD relaxed: a hint.
-            place.store(0, Relaxed);
+            if place.load(Relaxed) == key {
+                // ORD relaxed: a hint.
+                place.store(0, Relaxed);
+            }
         }
     }
 }
@@ -114,5 +113,9 @@ mod tests {
         assert!(!quick.knows(other) && quick.knows(third));
         quick.learn(other);
         assert!(quick.knows(other) && quick.knows(third), "in the free place");
+        quick.places(first).iter().for_each(|place| place.store(first, Relaxed));
+        quick.forget(first);
+        assert!(!quick.knows(first), "in either");
+        quick.forget(OF_NOBODY);
     }
 }

@@ -32,7 +32,7 @@ use crate::runtime::outside;
 
 /// So many members at work are looked at.
 const MOST: usize = 4;
-/// A member that waits for a processor for so long is a rare one: some turns of others.
+/// Who has no processor has one again sooner, mostly: others have theirs for some milliseconds.
 const HELD_UP_NS: u64 = 20_000_000;
 
 impl Shared {
@@ -53,8 +53,7 @@ impl Shared {
         // A watcher that sleeps for long would look too late.
         (bystander || vain)
             && !self.sleep.is_drowsy()
-            && (bystander && self.others_are_enough(index)
-                || vain && self.no_worker_is_held_up(index))
+            && (bystander && self.others_are_enough(index) || vain && self.nobody_is_held_up(index))
     }
 
     /// True if all workers run, and as many members as there are processors, beside `index`; and all of them will soon
@@ -73,13 +72,17 @@ impl Shared {
             && !self.any_beside(index, |slot| slot.watched.is_caught(slot.polls()))
     }
 
-    /// The same, but one that was caught may just have no processor: for the watcher, it has stood still for
-    /// [`HELD_UP_NS`].
-    pub(super) fn no_worker_is_held_up(&self, index: usize) -> bool {
-        let now = self.driver_handle.clock.now_ns();
-        self.all_workers_run()
-            && !self
-                .any_beside(index, |slot| slot.watched.still_ns(slot.steps(), now) >= HELD_UP_NS)
+    /// The same; but where this guest would be one more than there are processors, a member that was caught may just have
+    /// none: it is held up if it has stood still for [`HELD_UP_NS`], as far as the watcher knows.
+    pub(super) fn nobody_is_held_up(&self, index: usize) -> bool {
+        let members = self.idle.load().running() + usize::from(self.idle.is_parked(index));
+        if members <= self.config.processors {
+            return self.workers_go_on(index);
+        }
+        self.all_workers_run() && {
+            let now = self.driver_handle.clock.now_ns();
+            !self.any_beside(index, |slot| slot.watched.still_ns(slot.steps(), now) >= HELD_UP_NS)
+        }
     }
 
     fn all_workers_run(&self) -> bool {
@@ -129,7 +132,7 @@ impl Worker<'_> {
         // Who was woken for work looks for it once.
         !self.searching.get()
             && (self.is_bystander() && self.shared.others_are_enough(self.index)
-                || self.steals_in_vain() && self.shared.no_worker_is_held_up(self.index))
+                || self.steals_in_vain() && self.shared.nobody_is_held_up(self.index))
             && !self.root_woken()
     }
 

@@ -491,7 +491,7 @@ impl Worker<'_> {
                 let left = || {
                     self.shared.has_work(true)
                         && self.shared.keeps_off(self.index)
-                        && self.shared.no_worker_is_held_up(self.index)
+                        && self.shared.nobody_is_held_up(self.index)
                 };
                 roles.watcher = (!is_kept || self.shared.relies_on_a_watcher() || left())
                     && self.shared.idle.take_watch(self.index);

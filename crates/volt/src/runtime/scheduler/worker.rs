@@ -214,7 +214,7 @@ impl<'r> Worker<'r> {
 
     /// Whose turn it is, for the thread that goes on as this worker.
     pub(super) fn turn(&self) -> Turn {
-        Turn { pace: self.pace.clone(), lifo_left: self.lifo_left.get() }
+        Turn { pace: self.pace.handed_over(), lifo_left: self.lifo_left.get() }
     }
 
     /// Goes on as the thread did that was this worker before. Otherwise tasks that hand over after each few polls would

@@ -156,6 +156,34 @@ fn who_no_longer_drives_a_set_leaves_that_to_others() {
     }
 }
 
+/// It has registered, though it was never pending.
+#[test]
+fn who_drives_a_set_once_leaves_that_to_others() {
+    let set = LocalSet::new();
+    let (sender, receiver) = volt_sync::oneshot::channel();
+    let ((wakes, waker), (_, other)) = (counting_waker(), counting_waker());
+    let (mut cx, mut other) = (Context::from_waker(&waker), Context::from_waker(&other));
+    let mut first = pin!(set.run_until(async { spawn_local(receiver).await.unwrap() }));
+    assert!(first.as_mut().poll(&mut cx).is_pending());
+    assert!(pin!(set.run_until(async {})).poll(&mut other).is_ready());
+    thread::spawn(move || sender.send(7).unwrap()).join().unwrap();
+    assert_eq!(wakes.get(), 1);
+    while first.as_mut().poll(&mut cx).is_pending() {}
+}
+
+/// Of those that are woken alike, one spawns, and ends.
+#[test]
+fn what_a_driver_spawns_that_ends_is_run_by_another_one() {
+    let set = LocalSet::new();
+    let (sender, receiver) = volt_sync::oneshot::channel();
+    let spawns = async {
+        yield_now().await;
+        spawn_local(async { sender.send(7).unwrap() });
+    };
+    let both = async { tokio::join!(set.run_until(receiver), set.run_until(spawns)).0 };
+    assert_eq!(block_on(both), Ok(7));
+}
+
 #[test]
 fn drop_of_a_task_may_spawn_and_wake() {
     struct Spawns(Rc<Cell<u32>>);

@@ -17,8 +17,13 @@ const UNKNOWN: usize = 48;
 
 /// A guest beside two workers, for as many processors, which has polled tasks for some time.
 fn with_bystander(f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
+    with_bystander_and(2, f);
+}
+
+/// The same with so many processors.
+fn with_bystander_and(processors: usize, f: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
     let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
-    let config = Config { processors: 2, ..Config::default() };
+    let config = Config { processors, ..Config::default() };
     let shared = Shared::new(config, 2, driver, handle);
     let park = Arc::new(Park::new());
     let index = shared.attach_guest(&park).unwrap();
@@ -155,6 +160,17 @@ fn a_guest_that_steals_in_vain_lets_workers_alone_that_go_on() {
         assert!(guest.stands_aside());
         let _roles = shared.idle.park(1, false, false);
         assert!(!guest.stands_aside(), "that one has nothing to do");
+    });
+}
+
+/// Who has a processor and is caught does not go on.
+#[test]
+fn a_guest_that_steals_in_vain_helps_soon_if_there_is_a_processor_for_each() {
+    with_bystander_and(3, |shared, guest| {
+        guest.vain.for_ever();
+        assert!(guest.stands_aside());
+        assert!(shared.slots[1].watched.is_news(shared.slots[1].polls()));
+        assert!(!guest.stands_aside());
     });
 }
 
