@@ -572,7 +572,9 @@ fn a_push_beside_a_bystander_and_a_worker_that_park() {
 /// woken for it: that thread parks, and wakes the worker.
 #[test]
 fn what_is_set_aside_against_a_choosy_guest_that_parks() {
-    loom::model(|| {
+    let mut model = loom::model::Builder::new();
+    model.max_branches = 2_000;
+    model.check(|| {
         let shared = scheduler(1);
         let (task, set_aside) = sets_aside(&shared);
         let threads = start(&shared);
