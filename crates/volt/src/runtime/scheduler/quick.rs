@@ -20,7 +20,8 @@ use volt_sync::internal::primitive::AtomicUsize;
 
 use super::shared::Shared;
 
-const PLACES: usize = if cfg!(volt_loom) { 1 } else { 256 };
+/// So many kinds have hashes of their own.
+const SETS: usize = if cfg!(volt_loom) { 1 } else { 128 };
 /// A kind has so many of them. (With one, two hot kinds of the same place took it from each other at each poll.)
 const WAYS: usize = if cfg!(volt_loom) { 1 } else { 2 };
 
@@ -34,19 +35,19 @@ pub(super) const OF_NO_TASK: usize = 1;
 
 /// The table.
 #[derive(Debug)]
-pub(crate) struct Quick([AtomicUsize; PLACES]);
+pub(crate) struct Quick([[AtomicUsize; WAYS]; SETS]);
 
 impl Quick {
     pub(super) fn new() -> Self {
-        Self(std::array::from_fn(|_| AtomicUsize::new(0)))
+        let places = || std::array::from_fn(|_| AtomicUsize::new(0));
+        Self(std::array::from_fn(|_| places()))
     }
 
     /// Where this kind may be.
     #[inline]
-    fn places(&self, key: usize) -> &[AtomicUsize] {
+    fn places(&self, key: usize) -> &[AtomicUsize; WAYS] {
         // Keys are addresses: of tables of several words, or of functions.
-        let set = (key >> 4 ^ key >> 12) % (PLACES / WAYS);
-        &self.0[set * WAYS..][..WAYS]
+        &self.0[(key >> 4 ^ key >> 12) % SETS]
     }
 
     #[inline]
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn two_kinds_of_the_same_hash_are_both_known() {
         let quick = Quick::new();
-        let [first, second, third] = [1, 2, 3].map(|kind| kind * (PLACES << 4) * (PLACES << 12));
+        let [first, second, third] = [1, 2, 3].map(|kind| kind * (SETS << 12));
         [first, second].into_iter().for_each(|kind| quick.learn(kind));
         assert!(quick.knows(first) && quick.knows(second) && !quick.knows(third));
         quick.learn(third);
