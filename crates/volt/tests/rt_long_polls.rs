@@ -219,14 +219,14 @@ fn a_flood_from_outside_leaves_busy_tasks_their_share() {
     assert!(polls > 100, "{polls} polls beside 1,000 of others");
 }
 
-/// Two that wake each other used to have three polls for each long one.
-#[test]
-fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
+/// How often two tasks that `compute` in each poll have woken each other during 100 long polls of others.
+fn rounds_of_two_beside_long_polls(compute: fn()) -> usize {
     let rt = multi(1);
     let (ask, mut asked) = volt::sync::mpsc::channel(1);
     let (answer, mut answered) = volt::sync::mpsc::channel(1);
     rt.spawn(async move {
         while let Some(value) = asked.recv().await {
+            compute();
             answer.send(value).await.unwrap();
         }
     });
@@ -238,48 +238,32 @@ fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
         while counted.polls() < 100 {
             ask.send(rounds).await.unwrap();
             assert_eq!(answered.recv().await, Some(rounds));
+            compute();
             rounds += 1;
         }
         done.send(rounds).unwrap();
     });
     let rounds = rounds.recv_timeout(SOON).unwrap();
     hogs.stop();
+    rounds
+}
+
+/// Two that wake each other used to have three polls for each long one.
+#[test]
+fn two_that_wake_each_other_get_a_share_of_the_time_among_long_polls() {
+    let rounds = rounds_of_two_beside_long_polls(|| ());
     assert!(rounds > 1_000, "{rounds} rounds during 100 long polls");
 }
 
 /// If they compute as well, they get no more of it: they used to have as many polls, however long these were.
 #[test]
 fn two_that_wake_each_other_and_compute_do_not_hold_up_long_polls() {
-    let rt = multi(1);
-    let (ask, mut asked) = volt::sync::mpsc::channel(1);
-    let (answer, mut answered) = volt::sync::mpsc::channel(1);
-    let spin = || {
+    let rounds = rounds_of_two_beside_long_polls(|| {
         let start = Instant::now();
         while start.elapsed() < Duration::from_micros(100) {
             std::hint::spin_loop();
         }
-    };
-    rt.spawn(async move {
-        while let Some(value) = asked.recv().await {
-            spin();
-            answer.send(value).await.unwrap();
-        }
     });
-    let hogs = Hogs::start(rt.handle(), 2, false, milliseconds);
-    let counted = hogs.clone();
-    let (done, rounds) = mpsc::channel();
-    rt.spawn(async move {
-        let mut rounds = 0_usize;
-        while counted.polls() < 100 {
-            ask.send(rounds).await.unwrap();
-            assert_eq!(answered.recv().await, Some(rounds));
-            spin();
-            rounds += 1;
-        }
-        done.send(rounds).unwrap();
-    });
-    let rounds = rounds.recv_timeout(SOON).unwrap();
-    hogs.stop();
     assert!(rounds < 1_000, "{rounds} rounds during 100 long polls");
 }
 

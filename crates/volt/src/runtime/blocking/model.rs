@@ -20,25 +20,30 @@ fn count(ran: &Arc<AtomicUsize>) -> impl FnOnce() + Send + 'static {
     }
 }
 
+/// Queues two closures, and waits until both have run.
+fn run_two(pool: &Pool) {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let done = Arc::new(volt_sync::internal::Parker::new());
+    for _ in 0..2 {
+        let (count, done) = (count(&ran), done.clone());
+        pool.spawn(move || {
+            count();
+            done.unpark();
+        })
+        .unwrap();
+    }
+    while ran.load(SeqCst) < 2 {
+        done.park();
+    }
+}
+
 /// Invariants 1 and 2: a closure that is queued while the only thread goes to sleep is run: with
 /// a keep-alive that never ends, a lost wake-up is a deadlock.
 #[test]
 fn spawn_against_sleep() {
     loom::model(|| {
         let pool = Pool::new(config(1, Duration::from_secs(1)));
-        let ran = Arc::new(AtomicUsize::new(0));
-        let done = Arc::new(volt_sync::internal::Parker::new());
-        for _ in 0..2 {
-            let (count, done) = (count(&ran), done.clone());
-            pool.spawn(move || {
-                count();
-                done.unpark();
-            })
-            .unwrap();
-        }
-        while ran.load(SeqCst) < 2 {
-            done.park();
-        }
+        run_two(&pool);
         assert!(pool.shutdown(None));
     });
 }
@@ -49,19 +54,7 @@ fn spawn_against_sleep() {
 fn spawn_against_idle_timeout() {
     loom::model(|| {
         let pool = Pool::new(config(1, Duration::ZERO));
-        let ran = Arc::new(AtomicUsize::new(0));
-        let done = Arc::new(volt_sync::internal::Parker::new());
-        for _ in 0..2 {
-            let (count, done) = (count(&ran), done.clone());
-            pool.spawn(move || {
-                count();
-                done.unpark();
-            })
-            .unwrap();
-        }
-        while ran.load(SeqCst) < 2 {
-            done.park();
-        }
+        run_two(&pool);
         assert!(pool.shutdown(None));
         assert_eq!(pool.metrics(), (0, 0, 0));
     });
@@ -124,19 +117,7 @@ fn threads_that_wait_for_each_other_in_their_hooks() {
             move || if first.fetch_add(1, SeqCst) == 0 { gate.park() } else { gate.unpark() };
         let on_start: Option<super::pool::Hook> = Some(Arc::new(hook));
         let pool = Pool::new(Config { on_start, ..config(2, Duration::from_secs(1)) });
-        let ran = Arc::new(AtomicUsize::new(0));
-        let done = Arc::new(volt_sync::internal::Parker::new());
-        for _ in 0..2 {
-            let (count, done) = (count(&ran), done.clone());
-            pool.spawn(move || {
-                count();
-                done.unpark();
-            })
-            .unwrap();
-        }
-        while ran.load(SeqCst) < 2 {
-            done.park();
-        }
+        run_two(&pool);
         assert!(pool.shutdown(None));
         assert_eq!(pool.metrics(), (0, 0, 0));
     });

@@ -60,7 +60,7 @@ const MAX_INTERVAL: u32 = 255;
 const LIFO_SHARE_NS: u64 = 10_000;
 /// One that takes longer counts as several, so that all take a tenth of that time.
 const LIFO_POLL_NS: u64 = LIFO_SHARE_NS / 10;
-const LIFO_RUN: u32 = 512;
+const LIFO_MOST: u32 = 512;
 /// A member whose last tick began before that has done little since.
 const REST_NS: u64 = 500_000;
 /// Weight of the newest tick in the average.
@@ -129,7 +129,7 @@ impl Tick {
         match waited {
             Waited::Lifo => Some(0),
             Waited::Ring => {
-                Some(u32::try_from(took / LIFO_SHARE_NS).unwrap_or(u32::MAX).min(LIFO_RUN))
+                Some(u32::try_from(took / LIFO_SHARE_NS).unwrap_or(u32::MAX).min(LIFO_MOST))
             }
             Waited::Elsewhere => None,
         }
