@@ -7,6 +7,7 @@ pub use tokio::select;
 
 use crate::runtime::Builder;
 pub use crate::select::{Branch, Round};
+use crate::task::is_large;
 
 /// A value of any type, which nobody asks for: it names the type that a body returns.
 #[cold]
@@ -20,6 +21,15 @@ pub fn never<T>() -> T {
 /// If the runtime cannot be built: the macro's function has nobody to return that to.
 #[track_caller]
 pub fn block_on<R, F: Future<Output = R>>(builder: &mut Builder, future: F) -> R {
+    if const { is_large::<F>() } {
+        build_and_run(builder, Box::pin(future))
+    } else {
+        build_and_run(builder, future)
+    }
+}
+
+#[track_caller]
+fn build_and_run<F: Future>(builder: &mut Builder, future: F) -> F::Output {
     match builder.build() {
         Ok(runtime) => runtime.block_on(future),
         Err(error) => panic!("cannot build the runtime: {error}"),

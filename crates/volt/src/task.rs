@@ -12,7 +12,7 @@
 //! | a value for each task | [`task_local!`](crate::task_local) |
 //!
 //! A task is one heap allocation of 64 bytes and the future, whose place the output takes, or it has
-//! the memory of one that ended. It runs even if nobody awaits it: to drop its [`JoinHandle`] detaches
+//! the memory of one that ended. (A future of more than 16 KiB, or 2 KiB without optimization, is boxed before.) It runs even if nobody awaits it: to drop its [`JoinHandle`] detaches
 //! it, [`JoinHandle::abort`] or [`AbortHandle::abort`] cancels it at its next `.await`. A panic ends
 //! its task alone, and reaches whoever awaits the handle as a [`JoinError`]. So does the end of the
 //! runtime, as cancellation.
@@ -79,6 +79,7 @@ mod header;
 mod id;
 mod join;
 mod join_set;
+mod large;
 mod local;
 pub(crate) mod memory;
 mod notified;
@@ -113,6 +114,7 @@ pub mod futures {
 
 pub(crate) use cell::unowned;
 pub(crate) use header::Header;
+pub(crate) use large::is_large;
 pub(crate) use notified::{Notified, Schedule};
 pub(crate) use owned::OwnedTasks;
 pub(crate) use queue::TaskQueue;

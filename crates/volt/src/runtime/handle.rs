@@ -11,7 +11,7 @@ use super::context::{self, EnterGuard};
 use super::metrics::RuntimeMetrics;
 use super::scheduler::guest;
 use super::scheduler::shared::Shared;
-use crate::task::{JoinHandle, trace};
+use crate::task::{JoinHandle, is_large, trace};
 
 /// A handle of a runtime: spawns on it from anywhere. Cheap to clone.
 ///
@@ -134,8 +134,23 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        let size = size_of::<F>();
+        if const { is_large::<F>() } {
+            self.spawn_sized(Box::pin(future), size)
+        } else {
+            self.spawn_sized(future, size)
+        }
+    }
+
+    /// As [`spawn`](Self::spawn), of a future that had this size before it was boxed.
+    #[track_caller]
+    pub(super) fn spawn_sized<F>(&self, future: F, size: usize) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let place = Location::caller();
-        self.shared.spawn_at(trace::task("task", future, place), place)
+        self.shared.spawn_at(trace::task("task", future, size, place), place)
     }
 
     /// Runs `closure` on a thread where it may block: as [`spawn_blocking`](super::spawn_blocking).
@@ -155,7 +170,22 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.spawn_blocking(trace::blocking(closure, Location::caller()))
+        let size = size_of::<F>();
+        if const { is_large::<F>() } {
+            self.spawn_blocking_sized(Box::new(closure), size)
+        } else {
+            self.spawn_blocking_sized(closure, size)
+        }
+    }
+
+    /// As [`spawn_blocking`](Self::spawn_blocking), of a closure that had this size before it was boxed.
+    #[track_caller]
+    pub(super) fn spawn_blocking_sized<F, R>(&self, closure: F, size: usize) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.shared.spawn_blocking(trace::blocking(closure, size, Location::caller()))
     }
 
     /// Runs `future` on this thread until it is ready: as
@@ -176,7 +206,11 @@ impl Handle {
     #[inline]
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        guest::block_on(&self.shared, future)
+        if const { is_large::<F>() } {
+            guest::block_on(&self.shared, Box::pin(future))
+        } else {
+            guest::block_on(&self.shared, future)
+        }
     }
 
     /// Makes this runtime the current one of the thread, until the guard is dropped.

@@ -36,7 +36,7 @@ use volt_sync::internal::WaiterSlot;
 use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
 use super::waker::is_of_task;
-use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, trace};
+use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, is_large, trace};
 use crate::runtime::{Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
@@ -168,9 +168,15 @@ where
         "`spawn_local` needs a `LocalSet`: call it inside `LocalSet::run_until`, a local task, or \
          under `LocalSet::enter`",
     );
-    // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
-    // its guards only, which stay on their thread.
-    unsafe { Shared::spawn(&current, trace::task("local", future, Location::caller())) }
+    let size = size_of::<F>();
+    if const { is_large::<F>() } {
+        // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
+        // its guards only, which stay on their thread.
+        unsafe { Shared::spawn(&current, Box::pin(future), size) }
+    } else {
+        // SAFETY: as the set's thread is the current one, see above.
+        unsafe { Shared::spawn(&current, future, size) }
+    }
 }
 
 impl LocalSet {
@@ -206,8 +212,14 @@ impl LocalSet {
         F: Future + 'static,
         F::Output: 'static,
     {
-        // SAFETY: a `LocalSet` stays on its thread.
-        unsafe { Shared::spawn(&self.shared, trace::task("local", future, Location::caller())) }
+        let size = size_of::<F>();
+        if const { is_large::<F>() } {
+            // SAFETY: a `LocalSet` stays on its thread.
+            unsafe { Shared::spawn(&self.shared, Box::pin(future), size) }
+        } else {
+            // SAFETY: as it stays on its thread.
+            unsafe { Shared::spawn(&self.shared, future, size) }
+        }
     }
 
     /// Drives the set while `future` runs, and returns what it returns. Tasks that remain wait
@@ -245,7 +257,11 @@ impl LocalSet {
     /// If called where futures are polled, or if the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
-        runtime.block_on(self.run_until(future))
+        if const { is_large::<F>() } {
+            runtime.block_on(self.run_until(Box::pin(future)))
+        } else {
+            runtime.block_on(self.run_until(future))
+        }
     }
 
     /// Makes [`spawn_local`] spawn on this set until the guard is dropped.
@@ -336,15 +352,17 @@ fn replace_current(new: Option<(u32, Arc<Shared>)>) -> Option<(u32, Arc<Shared>)
 }
 
 impl Shared {
-    /// Spawns a task.
+    /// Spawns a task of a future that had this size before it was boxed.
     ///
     /// # Safety
     /// The caller is on the thread of the `LocalSet`.
-    unsafe fn spawn<F>(this: &Arc<Self>, future: F) -> JoinHandle<F::Output>
+    #[track_caller]
+    unsafe fn spawn<F>(this: &Arc<Self>, future: F, size: usize) -> JoinHandle<F::Output>
     where
         F: Future + 'static,
         F::Output: 'static,
     {
+        let future = trace::task("local", future, size, Location::caller());
         // SAFETY: an `Arc`'s, so not null. (That of a reference would not do: `schedule` changes the count.)
         let pointer = unsafe { NonNull::new_unchecked(Arc::as_ptr(this).cast_mut()) };
         // SAFETY:

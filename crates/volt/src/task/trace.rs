@@ -42,22 +42,24 @@ fn name(span: &Span) {
     }
 }
 
-/// `future`, in a span while it is polled and while it is dropped.
+/// `future`, of that size before it was boxed, in a span while it is polled and while it is dropped.
 pub(crate) fn task<F: Future>(
     kind: &'static str,
     future: F,
+    size: usize,
     place: &'static Location<'static>,
 ) -> impl Future<Output = F::Output> + use<F> {
-    let span = span(kind, size_of::<F>(), place);
+    let span = span(kind, size, place);
     Traced { future: future.instrument(span), named: false }
 }
 
-/// `closure`, in a span while it runs.
+/// `closure`, of that size, in a span while it runs.
 pub(crate) fn blocking<F: FnOnce() -> R, R>(
     closure: F,
+    size: usize,
     place: &'static Location<'static>,
 ) -> impl FnOnce() -> R + use<F, R> {
-    let span = span("blocking", size_of::<F>(), place);
+    let span = span("blocking", size, place);
     move || {
         name(&span);
         span.in_scope(closure)

@@ -9,6 +9,7 @@ use std::panic::Location;
 pub(crate) fn task<F: Future>(
     _kind: &'static str,
     future: F,
+    _size: usize,
     _place: &'static Location<'static>,
 ) -> F {
     future
@@ -16,6 +17,10 @@ pub(crate) fn task<F: Future>(
 
 /// The closure itself.
 #[inline]
-pub(crate) fn blocking<F: FnOnce() -> R, R>(closure: F, _place: &'static Location<'static>) -> F {
+pub(crate) fn blocking<F: FnOnce() -> R, R>(
+    closure: F,
+    _size: usize,
+    _place: &'static Location<'static>,
+) -> F {
     closure
 }
