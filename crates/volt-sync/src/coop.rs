@@ -202,6 +202,40 @@ pub fn made_progress() {
     });
 }
 
+/// A budget as it was left at some time, for [`restore`].
+#[derive(Clone, Copy, Debug)]
+pub struct Left(u32);
+
+/// Takes one unit, as [`made_progress`] does, of an operation that has not succeeded yet; returns what was left
+/// before.
+///
+/// ```
+/// use volt_sync::coop::{has_budget_remaining, restore, take_unit, with_budget};
+///
+/// with_budget(Some(1), || {
+///     let before = take_unit();
+///     assert!(!has_budget_remaining());
+///     restore(before); // it did not succeed
+///     assert!(has_budget_remaining());
+/// });
+/// ```
+#[inline]
+pub fn take_unit() -> Left {
+    let left = Left(BUDGET.with(Cell::get));
+    made_progress();
+    left
+}
+
+/// Gives back all that was taken in this poll since [`take_unit`] has returned `left`.
+#[inline]
+pub fn restore(left: Left) {
+    BUDGET.with(|budget| {
+        if left.0 != UNCONSTRAINED {
+            budget.set(left.0);
+        }
+    });
+}
+
 /// Polls an `operation` that other code may have written: if it is ready, it costs a unit, unless it took some
 /// itself. If the budget is used up, it is not polled, as with [`poll_proceed`].
 ///

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use volt::runtime::{Builder, Handle, Runtime};
@@ -591,6 +591,55 @@ fn cooperative_futures_take_the_budget() {
             }
             assert!(task::coop::has_budget_remaining());
         });
+    }
+}
+
+/// How many units are left in this poll.
+fn units_left(cx: &mut Context<'_>) -> usize {
+    let take = |cx: &mut Context<'_>| std::pin::pin!(task::coop::consume_budget()).poll(cx);
+    (0..1000).take_while(|_| take(cx).is_ready()).count()
+}
+
+#[test]
+fn a_budget_is_given_back_without_progress() {
+    fn on_each_runtime(poll: fn(&mut Context<'_>)) {
+        for runtime in flavours() {
+            let polled = poll_fn(move |cx| {
+                poll(cx);
+                Poll::Ready(())
+            });
+            runtime.block_on(runtime.spawn(polled)).unwrap();
+        }
+    }
+    on_each_runtime(|cx| {
+        let waits = task::coop::cooperative(async {
+            for _ in 0..100 {
+                task::coop::consume_budget().await;
+            }
+            pending::<()>().await;
+        });
+        assert!(std::pin::pin!(waits).poll(cx).is_pending());
+        assert_eq!(units_left(cx), 128);
+    });
+    on_each_runtime(|cx| {
+        let Poll::Ready(guard) = task::coop::poll_proceed(cx) else { panic!("there is budget") };
+        assert_eq!(units_left(cx), 127);
+        assert!(task::coop::poll_proceed(cx).is_pending());
+        drop(guard);
+        assert_eq!(units_left(cx), 128);
+    });
+    on_each_runtime(|cx| {
+        let guards: Vec<_> = (0..1000).map_while(|_| ready(task::coop::poll_proceed(cx))).collect();
+        assert_eq!(guards.len(), 128);
+        guards.iter().for_each(task::coop::RestoreOnPending::made_progress);
+        drop(guards);
+        assert_eq!(units_left(cx), 0);
+    });
+    fn ready<T>(poll: Poll<T>) -> Option<T> {
+        match poll {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
     }
 }
 

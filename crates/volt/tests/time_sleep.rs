@@ -520,6 +520,10 @@ fn send_timeout_gives_the_message_back() {
             assert_eq!(rx.recv().await, Some(3));
             drop(rx);
             assert_eq!(tx.send_timeout(4, MS).await, Err(SendTimeoutError::Closed(4)));
+            // A message that is not `Send` makes a future that is not.
+            let (tx, mut rx) = mpsc::channel(1);
+            tx.send_timeout(std::rc::Rc::new(5), MS).await.unwrap();
+            assert_eq!(rx.recv().await.as_deref(), Some(&5));
         });
     }
 }

@@ -29,10 +29,12 @@
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
+use volt_sync::coop::Left;
 
 /// True unless the running task has used up its budget for this poll.
 ///
@@ -95,11 +97,12 @@ pub async fn consume_budget() {
 #[inline]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     ready!(volt_sync::coop::poll_proceed(cx));
-    Poll::Ready(RestoreOnPending { made_progress: Cell::new(false) })
+    let before = volt_sync::coop::take_unit();
+    Poll::Ready(RestoreOnPending { before: Cell::new(Some(before)), _of_this_thread: PhantomData })
 }
 
-/// What [`poll_proceed`] returns. A unit of the budget is taken if
-/// [`made_progress`](Self::made_progress) is called before it is dropped.
+/// What [`poll_proceed`] returns, having taken a unit of the budget. If it is dropped before
+/// [`made_progress`](Self::made_progress) is called, it gives that back, and whatever was taken meanwhile.
 ///
 /// ```
 /// use std::task::{Context, Poll, Waker};
@@ -112,7 +115,9 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
 #[derive(Debug)]
 #[must_use]
 pub struct RestoreOnPending {
-    made_progress: Cell<bool>,
+    before: Cell<Option<Left>>,
+    /// As the budget is.
+    _of_this_thread: PhantomData<*const ()>,
 }
 
 impl RestoreOnPending {
@@ -135,15 +140,15 @@ impl RestoreOnPending {
     /// ```
     #[inline]
     pub fn made_progress(&self) {
-        self.made_progress.set(true);
+        self.before.set(None);
     }
 }
 
 impl Drop for RestoreOnPending {
     #[inline]
     fn drop(&mut self) {
-        if self.made_progress.get() {
-            volt_sync::coop::made_progress();
+        if let Some(before) = self.before.get() {
+            volt_sync::coop::restore(before);
         }
     }
 }
@@ -178,7 +183,7 @@ impl<F: Future> Future for Coop<F> {
 }
 
 /// Makes `future` take a unit of the budget when it completes, and yield before that if there is
-/// none. For futures that other crates made.
+/// none. What it took itself in a poll is given back if it is pending then. For futures that other crates made.
 ///
 /// ```
 /// use std::future::ready;

@@ -25,6 +25,8 @@ use super::Sleep;
 /// assert_eq!(rx.recv().await, Some(1));
 /// # });
 /// ```
+///
+/// The future is `Send` if the message is.
 pub trait SendTimeout<T> {
     /// Sends `value`, waiting at most `timeout` for a free place. The time counts from the first
     /// poll, and only if the channel is full then.
@@ -57,16 +59,11 @@ pub trait SendTimeout<T> {
         &self,
         value: T,
         timeout: Duration,
-    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>> + Send
-    where
-        T: Send;
+    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>>;
 }
 
 impl<T> SendTimeout<T> for Sender<T> {
-    async fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>>
-    where
-        T: Send,
-    {
+    async fn send_timeout(&self, value: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         self.send_until(value, Sleep::lazy(timeout)).await
     }
 }

@@ -96,7 +96,7 @@ impl UnixSocket {
     /// Listens, with room for `backlog` connections that nobody has accepted.
     ///
     /// # Errors
-    /// `InvalidInput` for a datagram socket; whatever `listen(2)` reports.
+    /// One of the kind `Other` for a datagram socket; whatever `listen(2)` reports.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -127,7 +127,7 @@ impl UnixSocket {
     /// Connects to the socket at `path`, which may be an abstract name as for [`UnixStream::connect`].
     ///
     /// # Errors
-    /// `InvalidInput` for a datagram socket; as [`UnixStream::connect`].
+    /// One of the kind `Other` for a datagram socket; as [`UnixStream::connect`].
     ///
     /// # Panics
     /// Outside a runtime.
@@ -164,7 +164,7 @@ impl UnixSocket {
     /// The socket as a datagram socket.
     ///
     /// # Errors
-    /// `InvalidInput` for a stream socket; if it cannot be registered.
+    /// One of the kind `Other` for a stream socket; if it cannot be registered.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -196,7 +196,7 @@ impl UnixSocket {
         if self.socket.r#type()? == wanted {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, otherwise))
+        Err(io::Error::other(otherwise))
     }
 }
 
