@@ -203,6 +203,13 @@ pub fn made_progress() {
 }
 
 /// A budget as it was left at some time, for [`restore`].
+///
+/// ```
+/// use volt_sync::coop::{Left, take_unit};
+///
+/// let before: Left = take_unit(); // no limit, outside of tasks
+/// # let _ = before;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Left(u32);
 
@@ -227,6 +234,18 @@ pub fn take_unit() -> Left {
 }
 
 /// Gives back all that was taken in this poll since [`take_unit`] has returned `left`.
+///
+/// ```
+/// use volt_sync::coop::{has_budget_remaining, made_progress, restore, take_unit, with_budget};
+///
+/// with_budget(Some(3), || {
+///     let before = take_unit();
+///     made_progress();
+///     restore(before);
+///     (0..2).for_each(|_| made_progress());
+///     assert!(has_budget_remaining());
+/// });
+/// ```
 #[inline]
 pub fn restore(left: Left) {
     BUDGET.with(|budget| {
