@@ -360,11 +360,15 @@ pub(crate) fn set_stack_size(bytes: Option<usize>) {
     STACK.with(|stack| stack.set(bytes.unwrap_or(0)));
 }
 
-/// The size of this thread's stack, or the largest number if nobody says it. The system is asked once.
+/// The least size of a stack where nobody says it, as where a sandbox refuses what the C library asks for: the
+/// smallest that a system gives to threads by default.
+const UNKNOWN_STACK: usize = 512 << 10;
+
+/// The size of this thread's stack, or what can be relied on. The system is asked once.
 pub(crate) fn stack_size() -> usize {
     STACK.with(|stack| {
         if stack.get() == 0 {
-            stack.set(volt_sync::internal::primitive::stack_size().unwrap_or(usize::MAX));
+            stack.set(volt_sync::internal::primitive::stack_size().unwrap_or(UNKNOWN_STACK));
         }
         stack.get()
     })
