@@ -15,14 +15,17 @@
 //!
 //! # Dropping
 //! A [`Child`] that is dropped goes on running, unless [`Command::kill_on_drop`] says otherwise. Its
-//! exit status is collected in the background, so that no zombie stays: by a task of the runtime in
-//! whose context it is dropped, or by the next use of this module, whichever comes first.
+//! exit status is collected in the background, so that no zombie stays: by any runtime that is driven,
+//! wherever the child was started and dropped, or by the next use of this module.
 
 mod child;
 mod command;
 mod exit;
+mod orphans;
 mod pipe;
+mod rest;
 
 pub use self::child::Child;
 pub use self::command::Command;
+pub(crate) use self::orphans::watch_in as watch_orphans_in;
 pub use self::pipe::{ChildStderr, ChildStdin, ChildStdout};

@@ -132,6 +132,8 @@ use crate::task::{JoinHandle, is_large, memory, trace};
 use scheduler::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
 pub(crate) use scheduler::guest::block_on_helping;
+#[cfg(unix)]
+pub(crate) use scheduler::registry::reactors;
 use scheduler::shared::Shared;
 use scheduler::threads::Alive;
 use scheduler::worker::{Turn, Worker};

@@ -36,12 +36,25 @@ async fn run_here() -> usize {
     count
 }
 
+/// True if a thread looks at children again and again.
+fn looks_again() -> bool {
+    let mut threads = std::fs::read_dir("/proc/self/task").unwrap();
+    threads.any(|thread| {
+        let name = std::fs::read_to_string(thread.unwrap().path().join("comm"));
+        name.is_ok_and(|name| name.trim() == "volt-children")
+    })
+}
+
 #[test]
 fn a_child_is_started_and_waited_for_without_a_descriptor() {
     let runtimes = runtimes();
     let new = || volt::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (gone, runtime) = (new(), new());
     let busy = volt::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let early = ["0.3", "100"].map(|time| {
+        let mut command = Command::new("sleep");
+        gone.block_on(async { command.arg(time).spawn().unwrap() })
+    });
     limit(libc::RLIMIT_NOFILE, 64);
     let mut all: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
     for each in runtimes {
@@ -71,9 +84,33 @@ fn a_child_is_started_and_waited_for_without_a_descriptor() {
     all.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
     let count = busy.block_on(run_here());
     assert!(count < 100, "{count} tasks ran where they could delay who waits for the child");
+    // Nobody has the descriptors to hear of these, but they are looked at.
+    let ids = early.each_ref().map(|child| child.id().unwrap());
+    drop(early);
+    all.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+    let is_there = |id| std::path::Path::new(&format!("/proc/{id}")).exists();
+    let rest = || volt::time::sleep(Duration::from_millis(5));
+    other.block_on(bounded(async {
+        while is_there(ids[0]) {
+            rest().await;
+        }
+    }));
+    assert!(is_there(ids[1]));
     // With what is needed for a sign, there is one.
     all.truncate(all.len() - 8);
     volt::run(async {
         assert!(Command::new("true").status().await.unwrap().success());
     });
+    all.truncate(all.len() - 8);
+    other.block_on(bounded(async {
+        while looks_again() {
+            rest().await;
+        }
+        assert!(
+            std::process::Command::new("kill").arg(ids[1].to_string()).status().unwrap().success()
+        );
+        while is_there(ids[1]) {
+            rest().await;
+        }
+    }));
 }

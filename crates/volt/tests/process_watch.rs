@@ -165,6 +165,25 @@ fn a_traced_child_does_not_move_a_paused_clock() {
     });
 }
 
+/// The system says a second time that it has ended: nobody looks in between.
+#[test]
+fn a_traced_child_that_is_dropped_leaves_no_zombie() {
+    runtime().block_on(bounded(async {
+        let Some((child, tracer)) = killed_and_traced().await else { return };
+        let id = child.id().unwrap();
+        drop(child);
+        volt::time::sleep(LIMIT / 3).await;
+        assert!(is_there(id), "the tracer has not looked yet");
+        let before = used();
+        volt::time::sleep(LIMIT).await;
+        assert!(used() - before < LIMIT / 30);
+        drop(tracer);
+        while is_there(id) {
+            volt::time::sleep(LIMIT / 300).await;
+        }
+    }));
+}
+
 /// Whoever waits goes on elsewhere, and does not panic.
 #[test]
 fn a_traced_child_is_waited_for_when_its_runtime_goes() {

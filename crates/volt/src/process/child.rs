@@ -6,9 +6,9 @@ use std::process::{Child as StdChild, ExitStatus, Output};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::exit::{self, Exit};
+use super::exit::Exit;
+use super::orphans;
 use super::{ChildStderr, ChildStdin, ChildStdout};
-use crate::runtime::Handle;
 
 /// A child process. Made by [`Command::spawn`](super::Command::spawn).
 ///
@@ -237,8 +237,7 @@ async fn read_all(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        let State::Running { mut child, mut exit } =
-            std::mem::replace(&mut self.state, State::Gone)
+        let State::Running { mut child, exit } = std::mem::replace(&mut self.state, State::Gone)
         else {
             return;
         };
@@ -246,16 +245,9 @@ impl Drop for Child {
             // An error means that it has ended.
             let _ = child.kill();
         }
-        if matches!(child.try_wait(), Ok(Some(_))) {
-            return;
+        // An error means that there is nothing to wait for.
+        if matches!(child.try_wait(), Ok(None)) {
+            orphans::adopt(child, exit.into_pidfd());
         }
-        // The task may never run, if nobody drives the runtime: so it has no more than a sign of the end.
-        let mut orphan = exit::adopt(child);
-        if let Ok(handle) = Handle::try_current() {
-            drop(handle.spawn(async move {
-                let _ = exit.status(&mut orphan).await;
-            }));
-        }
-        exit::reap();
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Command as StdCommand, ExitStatus, Output, Stdio};
 
 use volt_sync::internal::slack;
 
-use super::{Child, exit};
+use super::{Child, orphans};
 use crate::runtime::context;
 
 /// A child to be started, as [`std::process::Command`], whose methods and defaults it has.
@@ -440,7 +440,7 @@ impl Command {
     fn spawn_as(&mut self, caller: &'static str) -> io::Result<Child> {
         // Before the child starts: nobody would own it after a panic.
         context::require(caller);
-        exit::reap();
+        orphans::collect();
         Child::new(slack::without(|| self.command.spawn())?, self.kill_on_drop)
     }
 

@@ -496,6 +496,8 @@ impl Builder {
         let processors = processors.unwrap_or(usize::MAX);
         let config = Config { processors, ..self.config.clone() };
         let shared = Shared::new(config, workers, driver, handle);
+        #[cfg(unix)]
+        crate::process::watch_orphans_in(&shared.driver_handle.reactor);
         shared.look_for_crowds();
         // If a thread cannot be started, dropping this ends the others.
         let runtime = Runtime::from_shared(shared.clone());

@@ -29,7 +29,7 @@ mod maintain;
 mod pace;
 pub(crate) mod park;
 mod quick;
-mod registry;
+pub(crate) mod registry;
 mod ring;
 mod round;
 pub(crate) mod shared;

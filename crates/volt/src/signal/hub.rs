@@ -30,16 +30,11 @@ pub(super) struct Hub {
 }
 
 impl Hub {
-    /// The one of the runtime in scope.
+    /// The one of the runtime whose reactor this is.
     ///
     /// # Errors
     /// If there are no descriptors left, or the runtime has shut down.
-    ///
-    /// # Panics
-    /// Outside a runtime, naming `caller`.
-    #[track_caller]
-    pub(super) fn current(caller: &'static str) -> io::Result<Arc<Self>> {
-        let handle = Handle::current(caller);
+    pub(super) fn of(handle: Handle) -> io::Result<Arc<Self>> {
         let mut hubs = HUBS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut alive = hubs.iter().filter_map(Weak::upgrade);
         if let Some(hub) = alive.find(|hub| hub.handle.is(&handle) && !hub.has_ended()) {

@@ -28,6 +28,7 @@ use volt_sync::coop;
 
 use super::arrivals::Listener;
 use super::hub::Hub;
+use crate::reactor::Handle;
 use crate::runtime::outside;
 
 /// Which signal.
@@ -263,12 +264,21 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 #[track_caller]
 pub(super) fn listen(caller: &'static str, kind: SignalKind, once: bool) -> io::Result<Signal> {
     Listener::check(kind.0)?;
-    // First, so that what came while nobody watched is told before.
-    let hub = Hub::current(caller)?;
-    Ok(Signal { listener: Listener::new(kind.0, once)?, hub })
+    let hub = Hub::of(Handle::current(caller))?;
+    Signal::new(kind, once, hub)
+}
+
+/// As [`signal`], in the runtime whose reactor this is. Wakers may run in here.
+pub(crate) fn signal_in(reactor: Handle, kind: SignalKind) -> io::Result<Signal> {
+    Signal::new(kind, false, Hub::of(reactor)?)
 }
 
 impl Signal {
+    /// The hub first, so that what came while nobody watched is told before.
+    fn new(kind: SignalKind, once: bool, hub: Arc<Hub>) -> io::Result<Self> {
+        Ok(Self { listener: Listener::new(kind.0, once)?, hub })
+    }
+
     /// Waits for the next arrival. Several that come before it is noticed count as one.
     ///
     /// Cancel safe. `None` when the runtime has shut down.

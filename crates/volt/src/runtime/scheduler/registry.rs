@@ -2,12 +2,15 @@
 //!
 //! Purpose: a blocking `join` on a thread of no runtime helps the task's runtime. The task may have
 //! completed and its runtime be gone, so the pointer is only an address to look for. If another
-//! runtime has got the same address since, helping that one does no harm.
+//! runtime has got the same address since, helping that one does no harm. And any runtime collects the children that
+//! nobody waits for.
 #![forbid(unsafe_code)]
 
 use volt_sync::internal::primitive::Arc;
 
 use super::shared::Shared;
+#[cfg(unix)]
+use crate::reactor;
 
 #[cfg(not(volt_loom))]
 mod list {
@@ -49,4 +52,15 @@ pub(super) fn find(address: *const ()) -> Option<Arc<Shared>> {
         let _ = address;
         None
     }
+}
+
+/// The reactors of all schedulers.
+#[cfg(unix)]
+pub(crate) fn reactors() -> Vec<reactor::Handle> {
+    #[cfg(not(volt_loom))]
+    // Collected first: a scheduler whose last reference goes here takes the lock.
+    let all: Vec<_> = list::lock().iter().filter_map(std::sync::Weak::upgrade).collect();
+    #[cfg(volt_loom)]
+    let all = Vec::<Arc<Shared>>::new();
+    all.iter().map(|shared| shared.driver_handle.reactor.clone()).collect()
 }
