@@ -176,6 +176,12 @@ impl Handle {
         context::with_driver(caller, |driver| driver.reactor.clone())
     }
 
+    /// The reactor of the runtime in scope, if there is one.
+    #[cfg(unix)]
+    pub(crate) fn try_current() -> Option<Self> {
+        context::try_with_runtime(|runtime| runtime.driver_handle.reactor.clone())
+    }
+
     /// True if `other` is one of the same reactor.
     #[cfg(unix)]
     pub(crate) fn is(&self, other: &Self) -> bool {

@@ -8,7 +8,7 @@ use std::future::{Future, poll_fn};
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::Stdio;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use volt::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -174,14 +174,30 @@ fn signals_are_polled_and_those_before_a_look_count_once() {
 }
 
 #[test]
-fn a_signals_stream_ends_with_its_runtime() {
+fn a_signals_stream_goes_on_in_another_runtime() {
     for runtime in support::runtimes() {
+        let other = Builder::new_current_thread().enable_all().build().unwrap();
         let guard = runtime.enter();
         let mut ready = signal(SignalKind::io()).unwrap();
         drop(guard);
+        // It waits there, and is told that there is nobody any more who would tell it.
+        let waiting = other.spawn(async move {
+            ready.recv().await.unwrap();
+            ready
+        });
+        other.block_on(async { sleep(Duration::from_millis(1)).await });
         drop(runtime);
-        let other = Builder::new_current_thread().enable_all().build().unwrap();
-        assert_eq!(other.block_on(support::bounded(ready.recv())), None);
+        other.block_on(async { sleep(Duration::from_millis(1)).await });
+        assert!(!waiting.is_finished());
+        raise(SignalKind::io());
+        let mut ready = other.block_on(support::bounded(waiting)).unwrap();
+        drop(other);
+        // Nobody hears it, but it is not lost.
+        raise(SignalKind::io());
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(ready.poll_recv(&mut cx), Poll::Ready(None));
+        let next = Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(next.block_on(support::bounded(ready.recv())), Some(()));
     }
 }
 

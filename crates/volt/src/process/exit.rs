@@ -103,10 +103,7 @@ impl Exit {
                 ready!(pidfd.poll_read_ready(cx))?.retain_ready();
                 Poll::Ready(Ok(()))
             }
-            Self::Sigchld(signal) => match ready!(signal.poll_recv(cx)) {
-                Some(()) => Poll::Ready(Ok(())),
-                None => Poll::Ready(Err(io::Error::other("the runtime has shut down"))),
-            },
+            Self::Sigchld(signal) => signal.poll_next(cx),
             Self::NoSign => Poll::Ready(Ok(())),
         }
     }

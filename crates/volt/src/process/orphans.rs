@@ -345,11 +345,8 @@ impl Watch {
                 if any { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
             }),
             Sign::Sigchld(signal) => {
-                let arrived = signal.lock().unwrap_or_else(PoisonError::into_inner).poll_recv(cx);
-                arrived.map(|arrived| {
-                    let arrived = arrived.ok_or_else(|| io::Error::other("it has shut down"));
-                    arrived.map(|()| with_orphans(|orphans| orphans.unsigned.look(usize::MAX)))
-                })
+                let arrived = signal.lock().unwrap_or_else(PoisonError::into_inner).poll_next(cx);
+                arrived.map_ok(|()| with_orphans(|orphans| orphans.unsigned.look(usize::MAX)))
             }
         }
     }

@@ -182,7 +182,7 @@ impl Arrivals {
 }
 
 fn cannot_listen(number: c_int) -> io::Error {
-    io::Error::new(ErrorKind::InvalidInput, format!("signal {number} cannot be listened for"))
+    io::Error::other(format!("signal {number} cannot be listened for"))
 }
 
 impl Listener {

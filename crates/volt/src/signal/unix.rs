@@ -281,7 +281,8 @@ impl Signal {
 
     /// Waits for the next arrival. Several that come before it is noticed count as one.
     ///
-    /// Cancel safe. `None` when the runtime has shut down.
+    /// Cancel safe. If the runtime of the `Signal` has shut down, that in which this is polled goes on for it; `None` if there
+    /// is none.
     ///
     /// # Examples
     /// ```
@@ -314,10 +315,21 @@ impl Signal {
     /// # }
     /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        if self.hub.has_ended() {
+            self.move_on();
+        }
         self.poll_next(cx).map(Result::ok)
     }
 
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Hears by the runtime in scope, if there is one that can.
+    #[cold]
+    fn move_on(&mut self) {
+        if let Some(Ok(hub)) = Handle::try_current().map(Hub::of) {
+            self.hub = hub;
+        }
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(coop::poll_proceed(cx));
         let polled = self.listener.poll(cx, || self.hub.has_ended());
         match polled {
