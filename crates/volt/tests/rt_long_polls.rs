@@ -536,3 +536,34 @@ fn tasks_that_block_on_waits_for_run_here_whatever_it_waited_for_before() {
     // A worker that is awake may take it first.
     assert!((0..100).filter(runs_here).count() > 50);
 }
+
+/// A loop in `main` that spawns tasks of a kind that is quick mostly, and blocks now and then: it may wait for such a task
+/// that has its thread, but not each time.
+#[test]
+fn a_kind_that_blocks_now_and_then_does_not_hold_block_on_up_each_time() {
+    const BLOCKS: u32 = 12;
+    const BLOCKED: Duration = Duration::from_millis(150);
+    let rt = multi(2);
+    let late = rt.block_on(async {
+        let (tell, mut told) = volt::sync::mpsc::channel(100);
+        volt::spawn(async move {
+            for number in 0..BLOCKS * 200 {
+                volt::time::sleep(Duration::from_millis(1)).await;
+                tell.send((number, Instant::now())).await.unwrap();
+            }
+        });
+        let (mut late, mut last) = (0, 0);
+        while let Some((number, at)) = told.recv().await {
+            if at.elapsed() > BLOCKED / 2 && number >= last + 100 {
+                (late, last) = (late + 1, number);
+            }
+            volt::spawn(async move {
+                if number % 200 == 199 {
+                    std::thread::sleep(BLOCKED);
+                }
+            });
+        }
+        late
+    });
+    assert!(late <= 4, "{late} times in {BLOCKS}");
+}

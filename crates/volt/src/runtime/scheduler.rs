@@ -16,6 +16,7 @@ mod below;
 mod by_hand;
 mod cancel;
 mod crowd;
+mod distrust;
 mod doze;
 mod early;
 mod fetch;

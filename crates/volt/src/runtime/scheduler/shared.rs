@@ -22,6 +22,7 @@ use volt_sync::internal::primitive::{
 };
 
 use super::crowd::Crowd;
+use super::distrust::Distrust;
 use super::idle::{Idle, Summary};
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
@@ -156,6 +157,7 @@ pub(crate) struct Shared {
     pub(super) caught: Quick,
     /// The kinds that have blocked in `block_in_place`: they are not learnt any more.
     pub(super) blocks: Quick,
+    pub(super) distrust: Distrust,
     pub(crate) slow: Option<Box<SlowPolls>>,
     pub(super) owned: OwnedTasks,
     driver: UnsafeCell<Driver>,
@@ -220,6 +222,7 @@ impl Shared {
             untimed: Quick::new(),
             caught: Quick::new(),
             blocks: Quick::new(),
+            distrust: Distrust::new(),
             slow,
             owned: OwnedTasks::new(members),
             driver: UnsafeCell::new(driver),

@@ -33,7 +33,7 @@ use crate::runtime::outside;
 /// So many members at work are looked at.
 const MOST: usize = 4;
 /// Who has no processor has one again sooner, mostly: others have theirs for some milliseconds.
-const HELD_UP_NS: u64 = 20_000_000;
+pub(super) const HELD_UP_NS: u64 = 20_000_000;
 
 impl Shared {
     /// True if guest `index`, which is parked, should not be woken for work.

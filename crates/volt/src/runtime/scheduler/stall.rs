@@ -379,7 +379,9 @@ impl Worker<'_> {
             }
             at_work = true;
             let polls = slot.polls();
-            let stalled = slot.watched.look(slot.steps(), now) >= STALL_NS;
+            let still = slot.watched.look(slot.steps(), now);
+            shared.saw_still(index, still, kind, now);
+            let stalled = still >= STALL_NS;
             let waiting = !slot.lifo.is_empty();
             busy |= waiting || shared.is_kept(index);
             if slot.watched.is_slow(polls, now) || stalled {

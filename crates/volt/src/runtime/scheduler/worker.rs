@@ -320,7 +320,10 @@ impl<'r> Worker<'r> {
         if let (Some(slow), Some(timing)) = (&self.shared.slow, &timing) {
             slow.end(timing, Some(&self.slot.metrics));
         }
-        if took < QUICK_NS && !self.shared.blocks.knows(kind) {
+        if took < QUICK_NS {
+            if self.shared.blocks.knows(kind) || self.shared.distrust.holds(kind, start) {
+                return step;
+            }
             self.shared.quick.learn(kind);
             if timing.is_none() {
                 self.shared.untimed.learn(kind);
