@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Error, ItemFn, Path, Result, ReturnType, Stmt, Type};
+use syn::{Attribute, Error, ItemFn, Path, Result, ReturnType, Stmt, Type};
 
 use crate::options::{Flavor, Options};
 
@@ -39,12 +39,13 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         // It goes on as if it was there, for each `.await` in the body.
         error = Some(Error::new_spanned(function.sig.fn_token, message).to_compile_error());
     }
+    let twice = (kind == Kind::Test).then(|| refuse_second_test(&mut function)).flatten();
     if !function.sig.inputs.is_empty() && (kind == Kind::Test || function.sig.ident == "main") {
         let message = "a function without callers cannot take arguments";
         let arguments = Error::new_spanned(&function.sig.inputs, message).to_compile_error();
         // The body uses them, and what is returned may borrow from them.
         let name = &function.sig.ident;
-        return Ok(quote! { #error #arguments fn #name() {} });
+        return Ok(quote! { #error #twice #arguments fn #name() {} });
     }
     let (options, mistakes) = Options::parse(options, kind);
     let mistakes = mistakes.map(Error::into_compile_error);
@@ -58,7 +59,23 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         #runtime::macro_support::block_on(#builder, body)
     }})?;
     let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
-    Ok(quote! { #error #mistakes #test #function })
+    Ok(quote! { #error #twice #mistakes #test #function })
+}
+
+/// Takes away each attribute that would make one more test of the function: it would run twice, or without a runtime.
+///
+/// By the last part of its path, since nobody knows where a path leads: `test`, `core::prelude::v1::test`,
+/// `other::test`. Attributes of other names may need the one that is made here.
+fn refuse_second_test(function: &mut ItemFn) -> Option<TokenStream> {
+    let is_test = |attribute: &Attribute| {
+        attribute.path().segments.last().is_some_and(|segment| segment.ident == "test")
+    };
+    let (tests, others): (Vec<_>, _) =
+        std::mem::take(&mut function.attrs).into_iter().partition(is_test);
+    function.attrs = others;
+    let message = "this function is a test already, by the attribute above";
+    let errors = tests.iter().map(|test| Error::new_spanned(test, message).to_compile_error());
+    (!tests.is_empty()).then(|| errors.collect())
 }
 
 fn builder(options: &Options) -> TokenStream {
@@ -214,6 +231,35 @@ mod tests {
             assert_eq!(text.matches("compile_error").count(), 1, "{text}");
             assert!(text.contains("other :: macro_support"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_test_is_no_second_one() {
+        for second in [
+            quote! { #[test] },
+            quote! { #[core::prelude::v1::test] },
+            quote! { #[::other::test(flavor = "x")] },
+            quote! { #[inline] #[test] #[doc = "test"] },
+        ] {
+            let text = expanded(quote! {}, quote! { #second async fn t() {} }, Kind::Test);
+            assert_eq!(text.matches("compile_error").count(), 1, "{text}");
+            assert!(text.contains("is a test already"), "{text}");
+            assert_eq!(text.matches("test]").count(), 1, "no second message: {text}");
+            assert_eq!(
+                text.matches("inline").count(),
+                second.to_string().matches("inline").count()
+            );
+        }
+        let text = expanded(quote! {}, quote! { #[test] #[x::test] async fn t() {} }, Kind::Test);
+        assert_eq!(text.matches("compile_error").count(), 2, "{text}");
+        // Their own names, which are not it.
+        let others = quote! { #[test_case::test_case(1)] #[cfg(test)] #[test::other] };
+        let text = expanded(quote! {}, quote! { #others async fn t() {} }, Kind::Test);
+        assert!(!text.contains("compile_error"), "{text}");
+        assert!(text.contains(&others.to_string()), "{text}");
+        // A test may run a `main`.
+        let text = expanded(quote! {}, quote! { #[test] async fn t() {} }, Kind::Main);
+        assert!(!text.contains("compile_error"), "{text}");
     }
 
     #[test]

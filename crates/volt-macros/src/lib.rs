@@ -37,7 +37,8 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Turns an `async fn` into a test that runs on a runtime of its own.
 ///
-/// Takes the options of [`main`](macro@main); the flavor is `"current_thread"` by default.
+/// Takes the options of [`main`](macro@main); the flavor is `"current_thread"` by default. There is no `#[test]` beside
+/// it.
 ///
 /// ```test_harness
 /// #[volt::test(start_paused = true)]
