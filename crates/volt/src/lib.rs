@@ -49,6 +49,7 @@
 //! is `volt::task`, its level `TRACE`, its fields `kind` (`task`, `local`, `blocking`), `task.id`
 //! (recorded at the first poll), `size.bytes`, and `loc.file`, `loc.line`, `loc.col` of the spawn.
 
+mod choice;
 pub mod fs;
 #[cfg(feature = "hyper")]
 pub mod hyper;

@@ -1,12 +1,14 @@
 //! What the macros expand to. Not part of the public API.
 #![forbid(unsafe_code)]
 
-use std::future::Future;
+pub use std::future::{Future, IntoFuture, poll_fn};
+pub use std::pin::pin;
+pub use std::task::Poll;
 
-pub use tokio::select;
+pub use volt_sync::coop::poll_proceed;
 
 use crate::runtime::Builder;
-pub use crate::select::{Branch, Round};
+pub use crate::select::{all_disabled, declined, from_first, from_random, note, unmatched};
 use crate::task::is_large;
 
 /// A value of any type, which nobody asks for: it names the type that a body returns.

@@ -1,95 +1,75 @@
-//! `select!`: Tokio's, with each branch's future in a [`Branch`].
+//! `select!`: the first of several futures, in one task.
 //!
-//! Tokio's own asks only Tokio's budget, which nobody sets here. So a branch that is always ready would win for ever once
-//! the task has used up Volt's, as all of Volt's operations are pending then: a `loop` around it would never end its poll.
-//! Here no branch is polled if the budget is used up when the first of them is; one that uses it up does not hold up those
-//! after it. Which is the first in a poll of all, is told by the branches themselves: it was polled in the last round that
-//! there was, which the others were not ([`Round`]).
+//! Purpose: Tokio's macro, with three things its own cannot be told. Volt's budget is asked, and not Tokio's, which nobody
+//! sets in a task of Volt's, and nobody renews in a call from inside of one of Tokio's. The branch to begin with is chosen
+//! by the thread's generator (`choice.rs`), which a seed can set. And the expansion needs no unsafe code.
 //!
-//! The macro puts each branch into one form and gives all to Tokio's, which does the rest. Rejected: a copy of Tokio's
-//! (its unsafe code, and its 64 counters); a branch before the others that looks at the budget (it cannot keep a later
-//! one from being polled); each branch by itself (one that uses up each budget would starve those after it); to call a
-//! function with the future (temporaries in its arguments would not live long enough).
+//! How it works: `__select!` takes one branch in a step, and keeps of it what the last step needs: a name for its future
+//! (which is another one in each step, by hygiene), a variant and a bit. That step declares an enum with a variant for each
+//! branch, pins the futures, and polls those whose bit is set, twice at most: from the chosen one on, then those before it.
+//! What wins is moved out of the block with the futures, so that these are gone when the handler runs.
+//!
+//! A pattern is tried by a match whose guard says no: so nothing is bound by value, and what matches can still be
+//! moved out as a whole.
+//!
+//! Rejected: Tokio's macro with each future in one of ours that knows the budget (as it was: no seed reached the start, who
+//! polled inside of a task of Tokio's waited for ever for that one's budget, and a debug build had twice as many copies of
+//! each future on its stack); Tokio's macro, entered behind its choice of a start (its inner form is no API); a tuple of
+//! futures (unsafe code in the caller's crate); patterns without `mut` and `ref`, to match by reference (a procedural macro
+//! for each branch, and constants do not match so).
+//!
+//! Cost: a look at the budget, and a number of the generator if more than one branch can begin; no allocation. The
+//! future has a pointer for each branch beside the futures themselves.
+//!
+//! Invariants:
+//! 1. A branch whose bit in `enabled` is not set is never polled: its precondition was false, or it was ready.
+//! 2. The futures are dropped in the order of the branches, as locals are in the opposite of that of their declaration.
 #![forbid(unsafe_code)]
 
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
-use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use crate::choice;
 
-use pin_project_lite::pin_project;
-use volt_sync::coop::poll_proceed;
-use volt_sync::internal::primitive::AtomicU32;
-
-/// Of the polls of one `select!`: the number of the last, and whether there was budget.
-///
-/// All accesses are relaxed: one task at a time polls the branches.
-#[derive(Debug, Default)]
-pub struct Round(AtomicU32);
-
-impl Round {
-    /// Before the first.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// A branch is polled that was polled last in the round `seen`. True if the round that is under way `has_budget`.
-    #[inline]
-    fn is_open(&self, seen: &mut u32, has_budget: impl FnOnce() -> bool) -> bool {
-        // ORD relaxed: see above.
-        let mut word = self.0.load(Relaxed);
-        if *seen == word >> 1 {
-            // All were polled in that one: this is the next.
-            word = (word | 1).wrapping_add(1) | u32::from(has_budget());
-            // ORD relaxed: see above.
-            self.0.store(word, Relaxed);
-        }
-        *seen = word >> 1;
-        word & 1 != 0
-    }
+/// The branches to be polled first: with `biased`, all.
+#[inline(always)]
+pub fn from_first(enabled: u64) -> u64 {
+    enabled
 }
 
-/// A branch's future, before it is one. A struct with braces: temporaries in its field live as long as in a `let`.
-#[derive(Debug)]
-pub struct Branch<'a, F> {
-    /// The expression in the branch.
-    pub future: F,
-    /// That of its `select!`.
-    pub round: &'a Round,
+/// The branches to be polled first: from one of them on, chosen at random, to the last.
+#[inline]
+pub fn from_random(enabled: u64) -> u64 {
+    let mut turn = enabled;
+    // As a branch that is disabled would be polled last, the next would else be the first twice as often.
+    for _ in 0..choice::below(enabled.count_ones()) {
+        turn &= turn - 1;
+    }
+    turn
 }
 
-impl<'a, F: IntoFuture> IntoFuture for Branch<'a, F> {
-    type Output = F::Output;
-    type IntoFuture = Budgeted<'a, F::IntoFuture>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Budgeted { future: self.future.into_future(), round: self.round, seen: 0 }
-    }
+/// In the guard of a match: notes that the pattern matches, and declines, so that nothing is bound by value.
+#[inline(always)]
+pub fn note(matches: &mut bool) -> bool {
+    *matches = true;
+    false
 }
 
-pin_project! {
-    /// Pending, with a wake-up on its way, while the task has no budget.
-    #[derive(Debug)]
-    pub struct Budgeted<'a, F> {
-        #[pin]
-        future: F,
-        round: &'a Round,
-        seen: u32,
-    }
+/// A match by a guard that declines.
+#[cold]
+pub fn declined() -> ! {
+    unreachable!("the guard has declined")
 }
 
-impl<F: Future> Future for Budgeted<'_, F> {
-    type Output = F::Output;
+/// A value whose pattern matched before.
+#[cold]
+pub fn unmatched() -> ! {
+    unreachable!("a value that has matched does not any more")
+}
 
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        if this.round.is_open(this.seen, || poll_proceed(cx).is_ready()) {
-            this.future.poll(cx)
-        } else {
-            Poll::Pending
-        }
-    }
+/// # Panics
+/// Always.
+#[cold]
+#[track_caller]
+pub fn all_disabled() -> ! {
+    panic!("all branches are disabled and there is no else branch")
 }
 
 /// Waits for the first of several futures, runs its handler, and drops the others.
@@ -114,9 +94,11 @@ impl<F: Future> Future for Budgeted<'_, F> {
 /// its value is that of the macro. A value that does not match is dropped, and disables its branch. If
 /// all branches are disabled, `else` runs.
 ///
-/// The macro is that of the `tokio` crate, but knows Volt's budget of operations
-/// ([`task::coop`](crate::task::coop)): once the task has used it up, no branch is polled before other
-/// tasks have had their turn. Like the original it works on any executor.
+/// All of `tokio::select!` is here. Like that it works on any executor, but the budget of operations that
+/// it knows is Volt's ([`task::coop`](crate::task::coop)): once the task has used it up, no branch is
+/// polled before other tasks have had their turn. (A task of Tokio's has none of that: there, a branch that
+/// is always ready may win for ever in one poll.) The random beginnings come from the seed, where there is one:
+/// in `runtime::sim` and with `Builder::rng_seed`, of the feature `test-util`.
 ///
 /// # Panics
 /// If all branches are disabled and there is no `else`.
@@ -142,131 +124,149 @@ impl<F: Future> Future for Budgeted<'_, F> {
 /// ```
 #[macro_export]
 macro_rules! select {
-    (biased; $($branches:tt)*) => {{
-        let round = $crate::macro_support::Round::new();
-        $crate::__select!(round { biased; } , $($branches)*)
-    }};
-    ($($branches:tt)*) => {{
-        let round = $crate::macro_support::Round::new();
-        $crate::__select!(round {} , $($branches)*)
-    }};
+    (biased; $($branches:tt)*) => {
+        $crate::__select!(from_first, , $($branches)*)
+    };
+    ($($branches:tt)*) => {
+        $crate::__select!(from_random, , $($branches)*)
+    };
 }
 
-/// Moves one or two branches in each step from behind the braces into them, where each ends with a block and a comma.
+/// As `START STATE, BRANCHES`: moves one branch in each step from there to the state, which is `NAMES [DONE] [FUTURES]`.
+/// `FUTURES` are the names of those, the last first.
 ///
-/// Two, as Tokio's macro takes a step for each as well, and 64 branches should not need a higher limit of recursion than
-/// the usual 128. The comma in front belongs to the branch before, or is `select!`'s.
+/// The comma in front of a branch belongs to the one before, or is `select!`'s.
 ///
 /// The rules depend on their order. A fragment that does not parse is an error, and not the next rule's turn: so a pattern
 /// is asked for only where no `else` can be, and an expression where no block is (`{} (a, b)` would be a call).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
-    ($round:ident { $($done:tt)* } $(,)?) => {
-        $crate::macro_support::select! { $($done)* }
-    };
-    ($round:ident { $($done:tt)* } $(,)? else => $else:expr $(,)?) => {
-        $crate::macro_support::select! { $($done)* else => $else }
-    };
-    // A block, and no branch behind it.
     (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:block $(,)? $(else $($rest:tt)*)?
-    ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => $h,
-        } $(else $($rest)*)?)
+        @ $start:ident $else:expr,
+        [$((
+            $future:ident $variant:ident $bit:literal $p:pat = $f:expr $(, if $c:expr)? => $h:expr
+        ))+]
+        [$($reversed:ident)+]
+    ) => {{
+        enum __VoltSelected<$($variant),+> {
+            $($variant($variant),)+
+            Disabled,
+        }
+
+        let mut enabled = 0 $(| 1_u64 << $bit)+;
+        $($(
+            if !$c {
+                enabled &= !(1_u64 << $bit);
+            }
+        )?)+
+        let mut selected = {
+            $(let $future = $f;)+
+            $(
+                let mut $reversed = $crate::macro_support::pin!(
+                    $crate::macro_support::IntoFuture::into_future($reversed)
+                );
+            )+
+            $crate::macro_support::poll_fn(move |cx| {
+                if $crate::macro_support::poll_proceed(cx).is_pending() {
+                    return $crate::macro_support::Poll::Pending;
+                }
+                let mut turn = $crate::macro_support::$start(enabled);
+                let mut before = enabled & !turn;
+                while turn != 0 {
+                    $(
+                        if turn & (1_u64 << $bit) != 0 {
+                            if let $crate::macro_support::Poll::Ready(mut output) =
+                                $crate::macro_support::Future::poll($future.as_mut(), cx)
+                            {
+                                enabled &= !(1_u64 << $bit);
+                                let mut matches = false;
+                                #[allow(unused_variables, unused_mut, reason = "the handler's match tells")]
+                                match output {
+                                    $p if $crate::macro_support::note(&mut matches) => {
+                                        $crate::macro_support::declined()
+                                    }
+                                    _ => {}
+                                }
+                                if matches {
+                                    return $crate::macro_support::Poll::Ready(
+                                        __VoltSelected::$variant(output),
+                                    );
+                                }
+                            }
+                        }
+                    )+
+                    turn = before;
+                    before = 0;
+                }
+                if enabled == 0 {
+                    $crate::macro_support::Poll::Ready(__VoltSelected::Disabled)
+                } else {
+                    $crate::macro_support::Poll::Pending
+                }
+            })
+            .await
+        };
+        match selected {
+            $(__VoltSelected::$variant($p) => $h,)+
+            __VoltSelected::Disabled => $else,
+            _ => $crate::macro_support::unmatched(),
+        }
+    }};
+    // The beginning.
+    ($start:ident, $($branches:tt)*) => {
+        $crate::__select!(
+            $start
+            (_0 0 (_1 1 (_2 2 (_3 3 (_4 4 (_5 5 (_6 6 (_7 7 (_8 8 (_9 9 (_10 10 (_11 11 (_12 12 (_13 13
+            (_14 14 (_15 15 (_16 16 (_17 17 (_18 18 (_19 19 (_20 20 (_21 21 (_22 22 (_23 23 (_24 24
+            (_25 25 (_26 26 (_27 27 (_28 28 (_29 29 (_30 30 (_31 31 (_32 32 (_33 33 (_34 34 (_35 35
+            (_36 36 (_37 37 (_38 38 (_39 39 (_40 40 (_41 41 (_42 42 (_43 43 (_44 44 (_45 45 (_46 46
+            (_47 47 (_48 48 (_49 49 (_50 50 (_51 51 (_52 52 (_53 53 (_54 54 (_55 55 (_56 56 (_57 57
+            (_58 58 (_59 59 (_60 60 (_61 61 (_62 62 (_63 63 ()
+            ))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
+            [] []
+            $($branches)*
+        )
     };
-    // A block and a block.
-    (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:block $(,)?
-        $q:pat = $g:expr $(, if $d:expr)? => $i:block $($rest:tt)*
-    ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => $h,
-            $q = $crate::macro_support::Branch { future: $g, round: &$round } $(, if $d)? => $i,
-        } $($rest)*)
+    // The end.
+    ($start:ident $names:tt [] [] $(,)?) => {
+        ::std::compile_error!("`select!` needs at least one branch")
     };
-    // A block and an expression.
-    (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:block $(,)?
-        $q:pat = $g:expr $(, if $d:expr)? => $i:expr $(, $($rest:tt)*)?
-    ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => $h,
-            $q = $crate::macro_support::Branch { future: $g, round: &$round } $(, if $d)? => { $i },
-        } $(, $($rest)*)?)
+    ($start:ident $names:tt $done:tt $futures:tt $(,)?) => {
+        $crate::__select!(@ $start $crate::macro_support::all_disabled(), $done $futures)
     };
-    // An expression, and no branch behind it.
-    (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:expr $(, $(else $($rest:tt)*)?)?
-    ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => { $h },
-        } $($(else $($rest)*)?)?)
+    ($start:ident $names:tt [] [] $(,)? else => $else:expr $(,)?) => {
+        $else
     };
-    // An expression and a block.
-    (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:expr,
-        $q:pat = $g:expr $(, if $d:expr)? => $i:block $($rest:tt)*
-    ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => { $h },
-            $q = $crate::macro_support::Branch { future: $g, round: &$round } $(, if $d)? => $i,
-        } $($rest)*)
+    ($start:ident $names:tt $done:tt $futures:tt $(,)? else => $else:expr $(,)?) => {
+        $crate::__select!(@ $start $else, $done $futures)
     };
-    // An expression and an expression.
+    // A block.
     (
-        $round:ident { $($done:tt)* } $(,)?
-        $p:pat = $f:expr $(, if $c:expr)? => $h:expr,
-        $q:pat = $g:expr $(, if $d:expr)? => $i:expr $(, $($rest:tt)*)?
+        $start:ident ($variant:ident $bit:literal $names:tt) [$($done:tt)*] [$($futures:tt)*] $(,)?
+        $p:pat = $f:expr $(, if $c:expr)? => $h:block $($rest:tt)*
     ) => {
-        $crate::__select!($round {
-            $($done)*
-            $p = $crate::macro_support::Branch { future: $f, round: &$round } $(, if $c)? => { $h },
-            $q = $crate::macro_support::Branch { future: $g, round: &$round } $(, if $d)? => { $i },
-        } $(, $($rest)*)?)
+        $crate::__select!(
+            $start $names
+            [$($done)* (future $variant $bit $p = $f $(, if $c)? => $h)] [future $($futures)*]
+            $($rest)*
+        )
+    };
+    // An expression.
+    (
+        $start:ident ($variant:ident $bit:literal $names:tt) [$($done:tt)*] [$($futures:tt)*] $(,)?
+        $p:pat = $f:expr $(, if $c:expr)? => $h:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__select!(
+            $start $names
+            [$($done)* (future $variant $bit $p = $f $(, if $c)? => $h)] [future $($futures)*]
+            $(, $($rest)*)?
+        )
+    };
+    ($start:ident () $done:tt $futures:tt $($rest:tt)*) => {
+        ::std::compile_error!("`select!` takes at most 64 branches")
     };
 }
 
 #[cfg(all(test, not(volt_loom)))]
-mod tests {
-    use super::Round;
-
-    /// Polls the branches in this order, as far as there is budget at the first; which of them were.
-    fn poll(round: &Round, seen: &mut [u32; 3], order: &[usize], has_budget: bool) -> Vec<usize> {
-        let mut asked = 0;
-        let mut is_open = |branch: usize| {
-            round.is_open(&mut seen[branch], || {
-                asked += 1;
-                has_budget
-            })
-        };
-        let polled = order.iter().copied().filter(|&branch| is_open(branch)).collect();
-        assert_eq!(asked, 1, "once in a poll");
-        polled
-    }
-
-    #[test]
-    fn the_budget_at_the_first_branch_counts_for_all_whichever_is_the_first() {
-        let (round, mut seen) = (Round::new(), [0; 3]);
-        for _ in 0..3 {
-            assert_eq!(poll(&round, &mut seen, &[0, 1, 2], true), [0, 1, 2]);
-            assert_eq!(poll(&round, &mut seen, &[2, 0, 1], false), [0; 0]);
-            assert_eq!(poll(&round, &mut seen, &[1, 2, 0], true), [1, 2, 0]);
-            // One was disabled.
-            assert_eq!(poll(&round, &mut seen, &[2, 0], false), [0; 0]);
-            assert_eq!(poll(&round, &mut seen, &[0, 2], true), [0, 2]);
-            (seen[1], seen[2]) = (seen[0], seen[0]);
-        }
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ use super::scheduler::idle::MAX_MEMBERS;
 use super::scheduler::shared::{GUESTS, Shared};
 use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
 use super::{Runtime, RuntimeFlavor, start_worker};
+use crate::choice;
 use crate::time::Clock;
 
 /// Guests are members, too.
@@ -41,7 +42,7 @@ pub struct Builder {
 impl Builder {
     fn new(flavor: RuntimeFlavor) -> Self {
         let lifo = flavor == RuntimeFlavor::MultiThread;
-        let config = Config { lifo, seed: random_seed(), ..Config::default() };
+        let config = Config { lifo, seed: choice::random_seed(), ..Config::default() };
         Self { flavor, workers: None, start_paused: false, config }
     }
 
@@ -392,7 +393,12 @@ impl Builder {
         self
     }
 
-    /// Seeds the scheduler's random choices.
+    /// Seeds the scheduler's random choices, and those of [`select!`](crate::select!) in its tasks and in
+    /// [`block_on`](crate::runtime::Runtime::block_on).
+    ///
+    /// On a current-thread runtime each call of `block_on` makes the same choices. With several workers the
+    /// choices of each follow the seed, but which of them polls a task is a matter of time:
+    /// [`sim`](crate::runtime::sim) replays that as well.
     ///
     /// ```
     /// let runtime = volt::runtime::Builder::new_multi_thread().worker_threads(2).rng_seed(7).build()?;
@@ -402,6 +408,7 @@ impl Builder {
     #[cfg(feature = "test-util")]
     pub fn rng_seed(&mut self, seed: u64) -> &mut Self {
         self.config.seed = seed;
+        self.config.choices = Some(seed);
         self
     }
 
@@ -525,10 +532,4 @@ fn default_workers() -> io::Result<usize> {
             Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }
     }
-}
-
-/// Different in each process, and for each runtime.
-fn random_seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::slow_poll;
+use crate::choice::Seeded;
 
 /// A callback of the builder.
 pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
@@ -19,6 +20,9 @@ pub(crate) struct Config {
     pub(crate) processors: usize,
     /// Seed of the victims' choice.
     pub(crate) seed: u64,
+    /// Seed of the users' choices (`choice.rs`), if it was given.
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) choices: Option<u64>,
     /// A fixed interval instead of the adaptive one.
     pub(crate) global_queue_interval: Option<u32>,
     /// A fixed number of polls between two looks at the driver.
@@ -46,6 +50,8 @@ impl Default for Config {
             lifo: true,
             processors: usize::MAX,
             seed: 0,
+            #[cfg(any(test, feature = "test-util"))]
+            choices: None,
             global_queue_interval: None,
             event_interval: None,
             thread_name: Arc::new(|| "volt-worker".into()),
@@ -61,6 +67,23 @@ impl Default for Config {
             slow_poll_threshold: None,
             on_slow_poll: None,
         }
+    }
+}
+
+impl Config {
+    /// Makes the choices of this thread those of the runtime's seed, if it was given one, for as long as the result
+    /// lives. `index` tells workers apart.
+    #[cfg(any(test, feature = "test-util"))]
+    #[inline]
+    pub(crate) fn seed_choices(&self, index: usize) -> Option<Seeded> {
+        self.choices.map(|seed| Seeded::new(seed.wrapping_add(index as u64)))
+    }
+
+    /// Nobody can give it one.
+    #[cfg(not(any(test, feature = "test-util")))]
+    #[inline]
+    pub(crate) fn seed_choices(&self, _index: usize) -> Option<Seeded> {
+        None
     }
 }
 

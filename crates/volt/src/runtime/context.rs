@@ -160,6 +160,7 @@ pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
         context.guest = ptr::from_ref(guest).cast();
         context.waits = Waits::ByHelping;
     };
+    let _seeded = guest.shared.config.seed_choices(0);
     scope(change, f)
 }
 

@@ -25,6 +25,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::shared::Shared;
 use super::worker::{Stage, Step, Worker};
+use crate::choice::Seeded;
 use crate::reactor::Why;
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -38,7 +39,8 @@ type Outside = Box<dyn FnOnce(&Handle)>;
 /// One simulated run of a multi-thread runtime.
 ///
 /// What the future and its tasks do must depend on nothing but the order in which they are polled: then
-/// a seed that fails does so each time. There is one thread, so nothing may block it: a
+/// a seed that fails does so each time. (Where a [`select!`](crate::select!) begins is chosen by the seed as well; where
+/// Tokio's does, or in which order a `HashMap` is iterated, is not.) There is one thread, so nothing may block it: a
 /// [`JoinHandle::join`] that has to wait, `block_in_place` and a lock that is held elsewhere wait for
 /// ever, and `spawn_blocking`, sockets and files bring in real threads and real time. Time is virtual;
 /// it moves to the next timer when nothing else can go on.
@@ -249,6 +251,7 @@ impl Sim {
         F::Output: Send + 'static,
     {
         context::assert_may_block();
+        let _seeded = Seeded::new(self.seed);
         volt_sync::coop::without_turns(|| self.run_alone(future))
     }
 

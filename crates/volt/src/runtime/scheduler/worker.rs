@@ -627,6 +627,7 @@ impl<'r> Worker<'r> {
 
     /// The life of a worker thread.
     pub(crate) fn run_thread(&self) {
+        let _seeded = self.shared.config.seed_choices(self.index);
         self.run();
         if !self.handed_over.get() {
             self.end();
