@@ -15,9 +15,11 @@
 //! only when all workers sleep and nothing is queued, and then to the next timer.
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
@@ -244,7 +246,8 @@ impl Sim {
     /// If it does not complete.
     ///
     /// # Panics
-    /// Where futures are polled, as `block_on`; or if the system gives no descriptor.
+    /// Where futures are polled, as `block_on`; if the system gives no descriptor; or as an action
+    /// [`outside`](Self::outside) does, after all tasks have been dropped.
     pub fn run<F>(self, future: F) -> Result<F::Output, Failure>
     where
         F: Future + Send + 'static,
@@ -279,16 +282,20 @@ impl Sim {
             outside: self.outside,
             random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
             trace: Vec::new(),
+            panic: None,
             taken: vec![None; self.workers],
         };
         let result = world.run(max_steps, || join.is_finished());
-        let trace = std::mem::take(&mut world.trace);
+        let (trace, panic) = (std::mem::take(&mut world.trace), world.panic.take());
         for (worker, task) in workers.iter().zip(world.taken) {
             task.into_iter().for_each(|task| worker.push(task));
         }
         shared.begin_shutdown();
         for worker in &workers {
             context::with_worker(worker, || worker.end());
+        }
+        if let Some(payload) = panic {
+            resume_unwind(payload);
         }
         let fail = |reason| Failure { seed, reason, trace };
         match result {
@@ -318,6 +325,9 @@ struct World<'a, 'r> {
     outside: Vec<Outside>,
     random: u64,
     trace: Vec<u16>,
+    /// What an action outside has panicked with. It ends the run, but only after a shutdown: the tasks hold the
+    /// scheduler, which holds them.
+    panic: Option<Box<dyn Any + Send>>,
     /// What each worker polls next.
     taken: Vec<Option<NonNull<Header>>>,
 }
@@ -325,7 +335,7 @@ struct World<'a, 'r> {
 impl World<'_, '_> {
     fn run(&mut self, max_steps: usize, finished: impl Fn() -> bool) -> Result<(), Reason> {
         let mut ready = Vec::new();
-        while !finished() {
+        while !finished() && self.panic.is_none() {
             if self.trace.len() >= max_steps {
                 return Err(Reason::TooManySteps);
             }
@@ -355,7 +365,9 @@ impl World<'_, '_> {
     fn act_outside(&mut self) {
         let chosen = self.choose(self.outside.len());
         let action = self.outside.swap_remove(chosen);
-        action(&Handle::new(self.shared.clone()));
+        let handle = Handle::new(self.shared.clone());
+        // Nothing of the action's is used after its panic, which goes on to the caller.
+        self.panic = catch_unwind(AssertUnwindSafe(|| action(&handle))).err();
     }
 
     /// Everybody sleeps.

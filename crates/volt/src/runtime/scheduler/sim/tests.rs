@@ -222,3 +222,34 @@ fn a_task_that_was_taken_may_be_polled_after_one_that_stayed() {
         assert_eq!(failure.reason, Reason::Deadlock);
     }
 }
+
+/// The tasks hold the scheduler, and it holds them: with a panic that passed by, none was ever dropped.
+#[test]
+fn a_panic_outside_reaches_the_caller_when_all_tasks_are_dropped() {
+    async fn yields(mark: Arc<()>) {
+        loop {
+            task::yield_now().await;
+            assert!(Arc::strong_count(&mark) > 1);
+        }
+    }
+    for seed in 0..20 {
+        let alive = Arc::new(());
+        let (first, second, kept) = (yields(alive.clone()), yields(alive.clone()), alive.clone());
+        let sim = Sim::new(seed)
+            .outside(move |handle| {
+                let _kept = kept;
+                drop(handle.spawn(first));
+            })
+            .outside(move |handle| {
+                drop(handle.spawn(second));
+                std::panic::resume_unwind(Box::new("outside"));
+            });
+        let root = yields(alive.clone());
+        let run = std::panic::AssertUnwindSafe(|| sim.run(root));
+        let payload = std::panic::catch_unwind(run).unwrap_err();
+        assert_eq!(payload.downcast_ref::<&str>(), Some(&"outside"));
+        assert_eq!(Arc::strong_count(&alive), 1, "seed {seed}");
+        // The thread is as before.
+        assert_eq!(Sim::new(seed).run(async { 1 }), Ok(1));
+    }
+}
