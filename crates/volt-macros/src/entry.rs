@@ -40,8 +40,9 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         error = Some(Error::new_spanned(function.sig.fn_token, message).to_compile_error());
     }
     let twice = (kind == Kind::Test).then(|| refuse_second_test(&mut function)).flatten();
-    if !function.sig.inputs.is_empty() && (kind == Kind::Test || function.sig.ident == "main") {
-        let message = "a function without callers cannot take arguments";
+    // Of a test, an attribute below may use them; what is left of them is an error of the `#[test]` here.
+    if !function.sig.inputs.is_empty() && kind == Kind::Main && function.sig.ident == "main" {
+        let message = "`main` cannot take arguments";
         let arguments = Error::new_spanned(&function.sig.inputs, message).to_compile_error();
         // The body uses them, and what is returned may borrow from them.
         let name = &function.sig.ident;
@@ -53,11 +54,14 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
     let builder = builder(&options);
     let never = declare_output(&mut function, runtime)?;
     let body = &function.block;
+    let braces = body.brace_token;
     *function.block = syn::parse2(quote! {{
         #never
         let body = async move #body;
         #runtime::macro_support::block_on(#builder, body)
     }})?;
+    // The user's: a function with braces of a macro's is not reported if it is never used.
+    function.block.brace_token = braces;
     let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
     Ok(quote! { #error #twice #mistakes #test #function })
 }
@@ -218,10 +222,16 @@ mod tests {
         assert_eq!(text.matches("compile_error").count(), 1, "{text}");
         assert!(text.contains("f () . await }"), "{text}");
         // Nothing borrows from arguments that are not there.
-        let item = quote! { async fn t<'a>(x: &'a str) -> &'a str { x } };
-        let text = expanded(quote! {}, item, Kind::Test);
+        let item = |name| quote! { async fn #name<'a>(x: &'a str) -> &'a str { x } };
+        let text = expanded(quote! {}, item(quote! { main }), Kind::Main);
         assert_eq!(text.matches("compile_error").count(), 1, "{text}");
-        assert!(text.ends_with("fn t () { }"), "{text}");
+        assert!(text.ends_with("fn main () { }"), "{text}");
+        // Of other functions somebody may pass them; of a test, an attribute below it.
+        for kind in [Kind::Main, Kind::Test] {
+            let text = expanded(quote! {}, item(quote! { other }), kind);
+            assert!(!text.contains("compile_error"), "{text}");
+            assert!(text.contains("fn other < 'a > (x : & 'a str)"), "{text}");
+        }
         // The crate is found under its other name, before a mistake and after it.
         for options in [
             quote! { crate = "other", flavor = "x", worker_threads = 2 },

@@ -29,7 +29,8 @@ impl Options {
             flavor: kind.default_flavor(),
             worker_threads: None,
             start_paused: None,
-            runtime: syn::parse_quote_spanned!(Span::call_site()=> ::volt),
+            // Without `::`: the attribute may have come with a `use other::volt`.
+            runtime: syn::parse_quote_spanned!(Span::call_site()=> volt),
         }
     }
 

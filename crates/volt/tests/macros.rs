@@ -417,3 +417,42 @@ async fn items_of_a_body_are_not_those_of_its_signature() -> Result<(), Box<dyn 
     assert_eq!(never()?, 1);
     Ok(())
 }
+
+/// The crate may be known by a `use` only, as of one that another crate has re-exported.
+mod by_another_path {
+    pub(super) mod other {
+        /// A stand-in for the crate, so that it shows which one the attribute has taken.
+        pub(crate) mod volt {
+            pub(crate) use ::volt::{macro_support, main};
+            pub(crate) mod runtime {
+                pub(crate) struct Builder;
+                impl Builder {
+                    pub(crate) fn new_multi_thread() -> ::volt::runtime::Builder {
+                        let mut builder = ::volt::runtime::Builder::new_multi_thread();
+                        builder.thread_name("of the other path");
+                        builder
+                    }
+                }
+            }
+        }
+    }
+
+    use other::volt;
+
+    #[volt::main(worker_threads = 1)]
+    pub(super) async fn name_of_a_worker() -> Option<String> {
+        let name = || std::thread::current().name().map(String::from);
+        ::volt::spawn(async move { ::volt::task::block_in_place(name) }).await.unwrap()
+    }
+}
+
+#[test]
+fn the_crate_may_have_come_by_another_path() {
+    let is_its = |name: Option<String>| name.is_some_and(|name| name == "of the other path");
+    // The first poll is the thread's in `block_on`, or not.
+    assert!((0..20).any(|_| is_its(by_another_path::name_of_a_worker())));
+}
+
+#[volt::main(flavor = "current_thread")]
+#[expect(dead_code, reason = "the compiler has to see that")]
+async fn nobody_calls_this() {}

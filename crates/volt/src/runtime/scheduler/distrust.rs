@@ -66,6 +66,7 @@ impl Distrust {
         let place = self.place(kind);
         // ORD relaxed: hints, of one watcher after the other.
         let (term, until) = (place.term_ns.load(Relaxed), place.until_ns.load(Relaxed));
+        // ORD relaxed: as above.
         let is_known = place.kind.load(Relaxed) == kind && now < until.saturating_add(AGAIN_NS);
         let term = match is_known {
             true if now < until => term,
