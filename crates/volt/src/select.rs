@@ -175,24 +175,34 @@ macro_rules! __select {
                 let mut before = enabled & !turn;
                 while turn != 0 {
                     $(
-                        if turn & (1_u64 << $bit) != 0 {
-                            if let $crate::macro_support::Poll::Ready(mut output) =
-                                $crate::macro_support::Future::poll($future.as_mut(), cx)
-                            {
-                                enabled &= !(1_u64 << $bit);
-                                let mut matches = false;
-                                #[allow(unused_variables, unused_mut, reason = "the handler's match tells")]
-                                match output {
-                                    $p if $crate::macro_support::note(&mut matches) => {
-                                        $crate::macro_support::declined()
-                                    }
-                                    _ => {}
+                        #[allow(
+                            unreachable_code, unreachable_patterns, unused_mut, unused_variables,
+                            reason = "the output may be of a type without values; the handler's match tells of the rest"
+                        )]
+                        'branch: {
+                            if turn & (1_u64 << $bit) == 0 {
+                                break 'branch;
+                            }
+                            // The type of an output that there never is, as of `panic!()`, is that of `break`: `()`.
+                            let mut output = match $crate::macro_support::Future::poll(
+                                $future.as_mut(),
+                                cx,
+                            ) {
+                                $crate::macro_support::Poll::Ready(output) => output,
+                                $crate::macro_support::Poll::Pending => break 'branch,
+                            };
+                            enabled &= !(1_u64 << $bit);
+                            let mut matches = false;
+                            match output {
+                                $p if $crate::macro_support::note(&mut matches) => {
+                                    $crate::macro_support::declined()
                                 }
-                                if matches {
-                                    return $crate::macro_support::Poll::Ready(
-                                        __VoltSelected::$variant(output),
-                                    );
-                                }
+                                _ => {}
+                            }
+                            if matches {
+                                return $crate::macro_support::Poll::Ready(
+                                    __VoltSelected::$variant(output),
+                                );
                             }
                         }
                     )+

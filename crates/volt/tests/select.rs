@@ -43,6 +43,7 @@ test_both! {
     what_happens_in_which_order, what_happens_in_which_order_with_tokio: order;
     a_value_that_does_not_match_ends_its_branch, a_value_that_does_not_match_ends_its_branch_with_tokio: values_that_do_not_match;
     handlers_are_a_part_of_the_function, handlers_are_a_part_of_the_function_with_tokio: handlers;
+    outputs_without_values, outputs_without_values_with_tokio: outputs_without_values;
     the_names_are_the_callers, the_names_are_the_callers_with_tokio: names;
 }
 

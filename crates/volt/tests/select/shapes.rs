@@ -306,3 +306,18 @@ pub(crate) async fn send() -> u32 {
         else => { tick().await; 3 }
     }
 }
+
+/// Outputs that there never are: no warning, and a type that only the macro can tell.
+pub(crate) async fn outputs_without_values() {
+    async fn never() -> std::convert::Infallible {
+        pending().await
+    }
+    async fn never_at_all() -> ! {
+        pending().await
+    }
+    assert_eq!(select! { _ = never_at_all() => 0, x = later(1) => x }, 1);
+    assert_eq!(select! { x = later(2) => x, x = never_at_all() => x }, 2);
+    assert_eq!(select! { x = never() => match x {}, x = later(3) => x, else => 0 }, 3);
+    let panics = std::future::poll_fn(|_| panic!("it is disabled"));
+    assert_eq!(select! { _ = panics, if !on() => 0, x = later(4) => x }, 4);
+}
