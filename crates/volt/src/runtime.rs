@@ -92,7 +92,7 @@ mod slow_poll;
 /// assert!((0..1000).any(|seed| two_pass(seed).is_ok()));
 ///
 /// // In a test of yours: `explore(0..1000, two_pass).unwrap()`, which would panic with
-/// // "seed 0, after 17 steps: nothing is left to run, and the future is not ready".
+/// // "seed 0, after 17 steps: nothing is left to run, and the future is not ready (..)".
 /// let failure = explore(0..1000, two_pass).unwrap_err();
 /// assert_eq!(failure.reason, Reason::Deadlock);
 ///

@@ -44,7 +44,8 @@ type Outside = Box<dyn FnOnce(&Handle)>;
 /// a seed that fails does so each time. (Where a [`select!`](crate::select!) begins is chosen by the seed as well; where
 /// Tokio's does, or in which order a `HashMap` is iterated, is not.) There is one thread, so nothing may block it: a
 /// [`JoinHandle::join`] that has to wait, `block_in_place` and a lock that is held elsewhere wait for
-/// ever, and `spawn_blocking`, sockets and files bring in real threads and real time. Time is virtual;
+/// ever, and `spawn_blocking`, sockets and files bring in real threads and real time, which nobody waits for: who does is
+/// in a [deadlock](Reason::Deadlock). Time is virtual;
 /// it moves to the next timer when nothing else can go on.
 ///
 /// ```
@@ -104,7 +105,8 @@ pub struct Failure {
 pub enum Reason {
     /// All workers sleep, although a task is queued.
     LostWakeup,
-    /// All workers sleep, no timer is pending, and the future is not ready.
+    /// All workers sleep, no timer is pending, and the future is not ready. It may also wait for what the simulation does not:
+    /// a blocking closure, a socket, a file.
     Deadlock,
     /// The future is not ready after the given number of steps.
     TooManySteps,
@@ -116,7 +118,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reason = match self.reason {
             Reason::LostWakeup => "all workers sleep although a task is queued",
-            Reason::Deadlock => "nothing is left to run, and the future is not ready",
+            Reason::Deadlock => {
+                "nothing is left to run, and the future is not ready (blocking closures, sockets and files are not waited for)"
+            }
             Reason::TooManySteps => "the future is not ready after the limit of steps",
             Reason::Panicked => "the future panicked",
         };
