@@ -22,7 +22,7 @@ use super::shy::HELD_UP_NS;
 
 const PLACES: usize = if cfg!(volt_loom) { 1 } else { 64 };
 const FIRST_NS: u64 = 200_000_000;
-const TIMES: u64 = 4;
+const TIMES: u64 = 8;
 const LAST_NS: u64 = 60_000_000_000;
 const AGAIN_NS: u64 = LAST_NS;
 
