@@ -1,6 +1,7 @@
 //! The command line.
 #![forbid(unsafe_code)]
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -120,7 +121,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Render { root, check }) => render(root, check),
         Some(Command::Show { record, html, stats }) => show(&record, html.as_deref(), stats),
         None if arguments.run.list => list(&arguments.run),
-        None if arguments.run.list_count => Ok(list_count()),
+        None if arguments.run.list_count => list_count(),
         None => run::run(&arguments.run),
     };
     result.unwrap_or_else(|failure| {
@@ -149,32 +150,39 @@ impl From<String> for Failure {
     }
 }
 
+/// Writes to the standard output. Whoever reads that may have seen enough, and gone: no failure.
+pub(crate) fn put(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to the standard output: {e}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn list(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let rows =
         registry::select(registry::rows(), &arguments.filter, false).map_err(Failure::usage)?;
-    for row in rows {
+    let line = |row: &Row| {
         let names: Vec<&str> = row.contenders.iter().map(|c| c.name).collect();
         let mark = if row.headline { '*' } else { ' ' };
-        println!(
-            "{mark} {:<34} {:<52} {}",
-            row.id,
-            format!("{} ({})", row.title, row.unit),
-            names.join(", ")
-        );
-    }
-    println!("\n* headline row: part of the quick run");
+        let title = format!("{} ({})", row.title, row.unit);
+        format!("{mark} {:<34} {title:<52} {}\n", row.id, names.join(", "))
+    };
+    let lines: String = rows.iter().map(line).collect();
+    put(&format!("{lines}\n* headline row: part of the quick run\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn list_count() -> ExitCode {
-    for row in registry::rows().iter().filter(|r| r.countable) {
-        println!(
-            "{} {}",
-            row.id,
-            row.contenders.iter().map(|c| c.name).collect::<Vec<_>>().join(",")
-        );
-    }
-    ExitCode::SUCCESS
+fn list_count() -> Result<ExitCode, Failure> {
+    let line = |row: &Row| {
+        let names: Vec<&str> = row.contenders.iter().map(|c| c.name).collect();
+        format!("{} {}\n", row.id, names.join(","))
+    };
+    let lines: String = registry::rows().iter().filter(|r| r.countable).map(line).collect();
+    put(&lines)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn count_row(row: &str, iterations: u64, contender: &str) -> Result<ExitCode, Failure> {
@@ -199,17 +207,18 @@ fn count_row(row: &str, iterations: u64, contender: &str) -> Result<ExitCode, Fa
     });
     (contender.run)(&mut bench);
     let sample = bench.finish();
-    println!("{} iterations of {} operations", sample.iterations, sample.ops);
+    put(&format!("{} iterations of {} operations\n", sample.iterations, sample.ops))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(path: &Path, html: Option<&Path>, stats: bool) -> Result<ExitCode, Failure> {
     let record = Record::read(path)?;
-    print!("{}", crate::report::table::render(&record, run::colour(), stats));
+    let told = put(&crate::report::table::render(&record, run::colour(), stats));
     if let Some(html) = html {
         std::fs::write(html, crate::report::html::render(&record))
             .map_err(|e| format!("cannot write {}: {e}", html.display()))?;
     }
+    told?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -220,7 +229,7 @@ fn render(root: Option<PathBuf>, check: bool) -> Result<ExitCode, Failure> {
             .ok_or_else(|| "run `render` inside the source tree, or give --root".to_owned())?,
     };
     for line in markdown::write(&root, check)? {
-        println!("{line}");
+        put(&format!("{line}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::{Failure, RunArguments, keep_contenders};
+use crate::cli::{Failure, RunArguments, keep_contenders, put};
 use crate::harness::{self, Plan};
 use crate::record::{FORMAT, Record, Role};
 use crate::registry::{self, Row};
@@ -38,12 +38,13 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     interrupt::watch();
     hint_at_load();
     let record = measure(&rows, &plan, arguments.full, &outputs)?;
-    print!("{}", report::table::render(&record, colour(), arguments.stats));
-    if let Some(old) = &old {
-        print!("{}", compare::render(old, &record));
-    }
+    let mut report = report::table::render(&record, colour(), arguments.stats);
+    report.extend(old.as_ref().map(|old| compare::render(old, &record)));
+    let told = put(&report);
     let code = judge(&record, old.as_ref(), arguments.fail_behind);
+    // First of all, what was measured is kept.
     outputs.finish(&record)?;
+    told?;
     Ok(ExitCode::from(if interrupt::asked() { INTERRUPTED } else { code }))
 }
 
@@ -187,15 +188,17 @@ impl Outputs {
     }
 
     fn finish(&self, record: &Record) -> Result<(), Failure> {
-        let mut failures = Vec::new();
+        let (mut failures, mut written) = (Vec::new(), String::new());
         for (path, text) in
             [(&self.json, record.to_json()), (&self.html, report::html::render(record))]
         {
             match replace(path, &text) {
-                Ok(()) => println!("Written: {}", path.display()),
+                Ok(()) => written += &format!("Written: {}\n", path.display()),
                 Err(e) => failures.push(rescue(path, &text, &e)),
             }
         }
+        let told = put(&written);
+        failures.extend(told.err().map(|failure| failure.message));
         if failures.is_empty() { Ok(()) } else { Err(Failure::from(failures.join("\n"))) }
     }
 }

@@ -6,7 +6,7 @@
 )]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 fn bench(arguments: &[&str]) -> Command {
@@ -116,8 +116,8 @@ fn the_record_is_kept_when_the_file_goes_away_meanwhile() {
     let json = directory.join("record.json");
     let child =
         bench(&["--filter", "selftest/spin", "--rounds", "20", "--json", json.to_str().unwrap()])
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
     let start = std::time::Instant::now();
@@ -143,8 +143,8 @@ fn an_interrupted_run_keeps_its_rows() {
     let child = bench(&["--filter", "selftest/spin", "--filter", "selftest/hang", "--rounds", "6"])
         .args(files)
         .process_group(0)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .expect("the command starts");
     let start = std::time::Instant::now();
@@ -213,6 +213,22 @@ fn counting_runs_the_row_once_and_lists_what_it_can() {
         output.lines().all(|l| !l.starts_with("net/")),
         "only rows of one thread without the kernel: {output}"
     );
+}
+
+#[test]
+fn whoever_has_seen_enough_may_go() {
+    let json = scratch("unseen.json");
+    let run_row = ["--filter", "selftest/spin", "--rounds", "2", "--json", json.to_str().unwrap()];
+    for arguments in [&["--list"][..], &["--list-count"], &run_row] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let command = bench(arguments).stdout(writer).stderr(Stdio::piped()).spawn();
+        let output = command.expect("the command starts").wait_with_output().expect("it ends");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+        assert!(!errors.contains("panicked"), "{arguments:?}: {errors}");
+    }
+    assert_eq!(record(&json)["complete"], true, "what was measured is kept");
 }
 
 #[test]
