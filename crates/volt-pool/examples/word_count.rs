@@ -116,11 +116,12 @@ fn report(search: Search) -> io::Result<()> {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let root = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
-    if arguments.next().is_some() {
+    let root = arguments.next().unwrap_or_else(|| ".".into());
+    if root.as_encoded_bytes().starts_with(b"-") || arguments.next().is_some() {
         eprintln!("usage: word_count [DIRECTORY]");
-        return ExitCode::FAILURE;
+        return ExitCode::from(2);
     }
+    let root = PathBuf::from(root);
     let search = Search::new();
     if let Err(error) = volt_pool::scope(|scope| search.directory(scope, &root)) {
         search.bar.finish_and_clear();

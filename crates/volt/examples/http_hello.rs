@@ -42,8 +42,7 @@ async fn connection(
     Ok(serving.await?)
 }
 
-fn run() -> Result<(), String> {
-    let mut arguments = std::env::args().skip(1);
+fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8080".to_owned());
     let mut builder = volt::runtime::Builder::new_multi_thread();
     if let Some(workers) = arguments.next() {
@@ -54,14 +53,14 @@ fn run() -> Result<(), String> {
             }
         }
     }
-    if arguments.next().is_some() {
-        return Err("usage: http_hello [ADDRESS:PORT [WORKERS]]".to_owned());
-    }
     let runtime = builder.enable_all().build();
     let runtime = runtime.map_err(|error| format!("cannot start the runtime: {error}"))?;
     runtime.block_on(serve::serve(&address, "http://", connection))
 }
 
 fn main() -> ExitCode {
-    serve::exit(run())
+    match serve::arguments(2, "http_hello [ADDRESS:PORT [WORKERS]]") {
+        Ok(arguments) => serve::exit(run(arguments)),
+        Err(code) => code,
+    }
 }

@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         ["tick"] => true,
         _ => {
             eprintln!("usage: idle [tick]");
-            return ExitCode::FAILURE;
+            return ExitCode::from(2);
         }
     };
     match run(ticks) {

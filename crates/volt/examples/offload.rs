@@ -12,6 +12,8 @@
 //! runtime has one thread, or where nobody knows how many tasks compute at once.
 #![forbid(unsafe_code)]
 
+use std::io::{self, Write};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -44,7 +46,7 @@ async fn tick(stop: Arc<AtomicBool>) -> Vec<Duration> {
 }
 
 /// Runs `work` beside the ticker and reports; returns the median lateness as well.
-async fn beside_a_timer<T>(what: &str, work: impl Future<Output = T>) -> (T, Duration) {
+async fn beside_a_timer<T>(what: &str, work: impl Future<Output = T>) -> io::Result<(T, Duration)> {
     let stop = Arc::new(AtomicBool::new(false));
     let ticker = volt::spawn(tick(stop.clone()));
     let start = Instant::now();
@@ -55,12 +57,13 @@ async fn beside_a_timer<T>(what: &str, work: impl Future<Output = T>) -> (T, Dur
     lateness.sort_unstable();
     let at = |share: usize| lateness.get(lateness.len() * share / 100).copied().unwrap_or_default();
     let ticks = lateness.len();
-    println!(
+    writeln!(
+        io::stdout(),
         "  {what:<28} {spent:>9.1?}, {ticks:>5} ticks, late: median {:>8.1?}, 99 % {:>8.1?}",
         at(50),
         at(99),
-    );
-    (result, at(50))
+    )?;
+    Ok((result, at(50)))
 }
 
 /// Awaits one task for each block.
@@ -74,30 +77,44 @@ async fn hashed<F: Future<Output = u64> + Send + 'static>(hash: impl Fn(u64) -> 
 }
 
 /// The three measurements on `runtime`; returns the sum of the hashes.
-async fn compare(runtime: &str, pool: Arc<ThreadPool>) -> u64 {
-    println!("{runtime}:");
-    beside_a_timer("nothing else", volt::time::sleep(Duration::from_millis(300))).await;
+async fn compare(runtime: &str, pool: Arc<ThreadPool>) -> io::Result<u64> {
+    writeln!(io::stdout(), "{runtime}:")?;
+    beside_a_timer("nothing else", volt::time::sleep(Duration::from_millis(300))).await?;
     let work = hashed(|block| async move { hash(block) });
-    let (inside, late_inside) = beside_a_timer("inside the runtime's tasks", work).await;
+    let (inside, late_inside) = beside_a_timer("inside the runtime's tasks", work).await?;
     let work = hashed(|block| {
         let pool = pool.clone();
         async move { pool.run(move || hash(block)).await }
     });
-    let (offloaded, late) = beside_a_timer("offloaded to the pool", work).await;
+    let (offloaded, late) = beside_a_timer("offloaded to the pool", work).await?;
     assert_eq!(offloaded, inside);
     let limit = late_inside.max(Duration::from_millis(1));
     assert!(late < limit, "the pool's work held the timer up: {late:?}");
-    inside
+    Ok(inside)
 }
 
-fn main() -> std::io::Result<()> {
+fn run() -> io::Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let pool = Arc::new(ThreadPool::with_threads(processors));
     let one = Builder::new_current_thread().build()?;
-    let one = one.block_on(compare("A current-thread runtime", pool.clone()));
+    let one = one.block_on(compare("A current-thread runtime", pool.clone()))?;
     let many = Builder::new_multi_thread().build()?;
-    let many = many.block_on(compare("A multi-thread runtime", pool));
+    let many = many.block_on(compare("A multi-thread runtime", pool))?;
     assert_eq!(one, many);
-    println!("all gave {one:#018x}");
-    Ok(())
+    writeln!(io::stdout(), "all gave {one:#018x}")
+}
+
+fn main() -> ExitCode {
+    if std::env::args_os().len() > 1 {
+        eprintln!("usage: offload");
+        return ExitCode::from(2);
+    }
+    match run() {
+        // Whoever reads this has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("offload: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    }
 }

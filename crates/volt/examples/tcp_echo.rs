@@ -29,15 +29,11 @@ async fn echo(mut client: TcpStream, mut stopping: serve::Stopping) -> io::Resul
     }
 }
 
-async fn run() -> Result<(), String> {
-    let mut arguments = std::env::args().skip(1);
-    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:7000".to_owned());
-    if arguments.next().is_some() {
-        return Err("usage: tcp_echo [ADDRESS:PORT]".to_owned());
-    }
-    serve::serve(&address, "", echo).await
-}
-
 fn main() -> ExitCode {
-    serve::exit(volt::run(run()))
+    let mut arguments = match serve::arguments(1, "tcp_echo [ADDRESS:PORT]") {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
+    let address = arguments.next().unwrap_or_else(|| "127.0.0.1:7000".to_owned());
+    serve::exit(volt::run(serve::serve(&address, "", echo)))
 }

@@ -225,18 +225,36 @@ fn wrong_arguments_are_named() {
     for (name, arguments, complaint) in [
         ("tcp_echo", vec!["nonsense"], "cannot listen on \"nonsense\": "),
         ("tcp_echo", vec![&*taken], "cannot listen on \"127.0.0.1:"),
-        ("tcp_echo", vec!["127.0.0.1:0", "more"], "usage: tcp_echo "),
         ("http_hello", vec!["127.0.0.1:99999"], "cannot listen on \"127.0.0.1:99999\": "),
         (
             "http_hello",
             vec!["127.0.0.1:0", "0"],
             "the number of workers is \"0\", not a positive number",
         ),
-        ("http_hello", vec!["127.0.0.1:0", "2", "more"], "usage: http_hello "),
     ] {
         let output = example(name).args(&arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{name} {arguments:?}: {said}");
         assert!(said.starts_with(complaint), "{name} {arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_option_or_too_many_arguments_get_the_usage() {
+    for (name, arguments) in [
+        ("tcp_echo", &["--help"][..]),
+        ("tcp_echo", &["127.0.0.1:0", "more"]),
+        ("http_hello", &["127.0.0.1:0", "-2"]),
+        ("http_hello", &["127.0.0.1:0", "2", "more"]),
+        ("interval_lateness", &["-h"]),
+        ("interval_lateness", &["10", "threads"]),
+        ("interval_lateness", &["10", "current", "more"]),
+        ("offload", &["--help"]),
+        ("idle", &["--help"]),
+    ] {
+        let output = example(name).args(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name} {arguments:?}: {said}");
+        assert!(said.starts_with(&format!("usage: {name}")), "{name} {arguments:?}: {said}");
     }
 }

@@ -83,6 +83,19 @@ fn interrupt() -> io::Result<impl Future<Output = ()>> {
     Ok(std::future::pending())
 }
 
+/// The arguments, of which there are at most `most`, and no options. If not, prints `usage`, and the exit code is 2.
+pub(crate) fn arguments(
+    most: usize,
+    usage: &str,
+) -> Result<impl Iterator<Item = String>, ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.len() > most || arguments.iter().any(|argument| argument.starts_with('-')) {
+        eprintln!("usage: {usage}");
+        return Err(ExitCode::from(2));
+    }
+    Ok(arguments.into_iter())
+}
+
 /// A failure becomes a line on the standard error and the exit code 1.
 pub(crate) fn exit(result: Result<(), String>) -> ExitCode {
     match result {
