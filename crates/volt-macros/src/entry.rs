@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, ItemFn, Path, Result, ReturnType, Stmt, Type};
+use syn::{Attribute, Error, ItemFn, Path, Result, ReturnType, Stmt, Type, parse_quote};
 
 use crate::options::{Flavor, Options};
 
@@ -62,17 +62,22 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
     }})?;
     // The user's: a function with braces of a macro's is not reported if it is never used.
     function.block.brace_token = braces;
-    let test = (kind == Kind::Test).then(|| quote! { #[::core::prelude::v1::test] });
-    Ok(quote! { #error #twice #mistakes #test #function })
+    if kind == Kind::Test {
+        // The last one: attributes before it may use the arguments, or make tests of their own from it.
+        function.attrs.push(parse_quote! { #[::core::prelude::v1::test] });
+    }
+    Ok(quote! { #error #twice #mistakes #function })
 }
 
 /// Takes away each attribute that would make one more test of the function: it would run twice, or without a runtime.
 ///
-/// By the last part of its path, since nobody knows where a path leads: `test`, `core::prelude::v1::test`,
-/// `other::test`. Attributes of other names may need the one that is made here.
+/// Only `test` and the full paths of that: others, such as `test_log::test`, may go by the one that is made here.
 fn refuse_second_test(function: &mut ItemFn) -> Option<TokenStream> {
     let is_test = |attribute: &Attribute| {
-        attribute.path().segments.last().is_some_and(|segment| segment.ident == "test")
+        let path = attribute.path().segments.iter().map(|segment| segment.ident.to_string());
+        let path: Vec<_> = path.collect();
+        let path: Vec<_> = path.iter().map(String::as_str).collect();
+        matches!(path[..], ["test"] | ["core" | "std", "prelude", _, "test"])
     };
     let (tests, others): (Vec<_>, _) =
         std::mem::take(&mut function.attrs).into_iter().partition(is_test);
@@ -248,7 +253,7 @@ mod tests {
         for second in [
             quote! { #[test] },
             quote! { #[core::prelude::v1::test] },
-            quote! { #[::other::test(flavor = "x")] },
+            quote! { #[::std::prelude::rust_2024::test] },
             quote! { #[inline] #[test] #[doc = "test"] },
         ] {
             let text = expanded(quote! {}, quote! { #second async fn t() {} }, Kind::Test);
@@ -260,10 +265,11 @@ mod tests {
                 second.to_string().matches("inline").count()
             );
         }
-        let text = expanded(quote! {}, quote! { #[test] #[x::test] async fn t() {} }, Kind::Test);
+        let text = expanded(quote! {}, quote! { #[test] #[test] async fn t() {} }, Kind::Test);
         assert_eq!(text.matches("compile_error").count(), 2, "{text}");
         // Their own names, which are not it.
-        let others = quote! { #[test_case::test_case(1)] #[cfg(test)] #[test::other] };
+        let others =
+            quote! { #[test_case::test_case(1)] #[cfg(test)] #[test::other] #[test_log::test] };
         let text = expanded(quote! {}, quote! { #others async fn t() {} }, Kind::Test);
         assert!(!text.contains("compile_error"), "{text}");
         assert!(text.contains(&others.to_string()), "{text}");

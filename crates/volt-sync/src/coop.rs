@@ -233,7 +233,8 @@ pub fn take_unit() -> Left {
     left
 }
 
-/// Gives back all that was taken in this poll since [`take_unit`] has returned `left`.
+/// Gives back all that was taken in this poll since [`take_unit`] has returned `left`. Outside of polls with a budget it does
+/// nothing.
 ///
 /// ```
 /// use volt_sync::coop::{has_budget_remaining, made_progress, restore, take_unit, with_budget};
@@ -249,7 +250,8 @@ pub fn take_unit() -> Left {
 #[inline]
 pub fn restore(left: Left) {
     BUDGET.with(|budget| {
-        if left.0 != UNCONSTRAINED {
+        // Nor where there is no limit any more, as outside of the poll: nobody would renew it there.
+        if ![left.0, budget.get()].contains(&UNCONSTRAINED) {
             budget.set(left.0);
         }
     });

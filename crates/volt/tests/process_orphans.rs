@@ -330,3 +330,32 @@ fn a_waker_may_start_and_drop_children() {
         drive_until_gone(&other, id);
     });
 }
+
+/// A process that was forked has copies of what its parent watches orphans by, and must leave that alone.
+#[test]
+fn a_forked_process_leaves_its_parents_orphans_alone() {
+    if cfg!(any(volt_tsan, volt_asan)) {
+        return; // The forked process of many threads may go on with none of theirs, and these have some.
+    }
+    each_way(|| {
+        let runtime = current_thread();
+        let (child, id, input) = cat(&runtime);
+        drop(child);
+        drop(runtime);
+        // SAFETY: no other thread holds a lock that the forked process needs: there is none but this one and those of the test
+        // harness, which waits.
+        let forked = unsafe { libc::fork() };
+        if forked == 0 {
+            drop(input);
+            let runtime = current_thread();
+            runtime.block_on(async { volt::time::sleep(4 * MOMENT).await });
+            // SAFETY: it ends this process at once.
+            unsafe { libc::_exit(0) };
+        }
+        assert!(forked > 0);
+        drop(input);
+        // SAFETY: our own child, and no status is asked for.
+        assert_eq!(unsafe { libc::waitpid(forked, std::ptr::null_mut(), 0) }, forked);
+        drive_until_gone(&current_thread(), id);
+    });
+}

@@ -264,3 +264,22 @@ fn the_standard_output_of_a_child_that_uses_volt() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("[done]"));
     });
 }
+
+/// The one that ends may do so at any time of a poll.
+#[test]
+fn a_signals_stream_does_not_end_while_it_goes_over_to_another_runtime() {
+    for _ in 0..100 {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let guard = runtime.enter();
+        let mut ready = signal(SignalKind::io()).unwrap();
+        drop(guard);
+        let other = Builder::new_current_thread().enable_all().build().unwrap();
+        let _other = other.enter();
+        let ends = std::thread::spawn(move || drop(runtime));
+        let mut cx = Context::from_waker(Waker::noop());
+        while !ends.is_finished() {
+            assert_ne!(ready.poll_recv(&mut cx), Poll::Ready(None));
+        }
+        ends.join().unwrap();
+    }
+}

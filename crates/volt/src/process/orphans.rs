@@ -55,6 +55,7 @@ use crate::runtime;
 use crate::signal::unix::{Signal, SignalKind, signal_in};
 
 static ORPHANS: StaticMutex<Orphans> = StaticMutex::new(Orphans {
+    process: 0,
     signed: BTreeMap::new(),
     unsigned: Pile::new(),
     adopted: 0,
@@ -65,6 +66,8 @@ static ORPHANS: StaticMutex<Orphans> = StaticMutex::new(Orphans {
 
 /// See the module's documentation.
 struct Orphans {
+    /// Whose children these are; 0 before the first.
+    process: u32,
     /// By their number, which is their token in the nursery.
     signed: BTreeMap<usize, (StdChild, OwnedFd)>,
     unsigned: Pile,
@@ -175,6 +178,7 @@ pub(super) fn look_again() -> bool {
 fn with_orphans<R>(f: impl FnOnce(&mut Orphans) -> R) -> R {
     let (result, surplus, unheard) = {
         let mut orphans = ORPHANS.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.leave_to_the_parent();
         let result = f(&mut orphans);
         (result, orphans.surplus(), orphans.unheard)
     };
@@ -186,6 +190,20 @@ fn with_orphans<R>(f: impl FnOnce(&mut Orphans) -> R) -> R {
 }
 
 impl Orphans {
+    /// In a process that was forked: forgets the parent's, whose nursery and reactors it has copies of. It may close them, but not
+    /// change what they watch, which is the same for both.
+    fn leave_to_the_parent(&mut self) {
+        let process = std::process::id();
+        if self.process == process {
+            return;
+        }
+        self.process = process;
+        self.signed.clear();
+        self.unsigned.children.clear();
+        self.nursery = None;
+        self.watches.drain(..).for_each(std::mem::forget);
+    }
+
     fn add(&mut self, mut child: StdChild, pidfd: Option<OwnedFd>) {
         let number = self.adopted;
         if let Some(pidfd) = pidfd.filter(|pidfd| self.register(number, pidfd).is_ok()) {

@@ -282,7 +282,7 @@ impl Signal {
     /// Waits for the next arrival. Several that come before it is noticed count as one.
     ///
     /// Cancel safe. If the runtime of the `Signal` has shut down, that in which this is polled goes on for it; `None` if there
-    /// is none.
+    /// is none, or that has no descriptors left.
     ///
     /// # Examples
     /// ```
@@ -315,18 +315,20 @@ impl Signal {
     /// # }
     /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
-        if self.hub.has_ended() {
-            self.move_on();
+        loop {
+            match self.poll_next(cx) {
+                // The runtime may have ended just now.
+                Poll::Ready(Err(_)) if self.moves_on() => {}
+                polled => return polled.map(Result::ok),
+            }
         }
-        self.poll_next(cx).map(Result::ok)
     }
 
-    /// Hears by the runtime in scope, if there is one that can.
+    /// Hears by the runtime in scope from now on, if there is one that can.
     #[cold]
-    fn move_on(&mut self) {
-        if let Some(Ok(hub)) = Handle::try_current().map(Hub::of) {
-            self.hub = hub;
-        }
+    fn moves_on(&mut self) -> bool {
+        let hub = Handle::try_current().and_then(|reactor| Hub::of(reactor).ok());
+        hub.map(|hub| self.hub = hub).is_some()
     }
 
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -86,6 +86,8 @@ impl Shared {
     /// The watcher's look at member `index`, which has stood still for `still_ns` in a poll of `kind`.
     pub(super) fn saw_still(&self, index: usize, still_ns: u64, kind: usize, now: u64) {
         if index >= self.workers && still_ns >= HELD_UP_NS {
+            // Another member may have learnt it since the poll was seen to be slow.
+            self.is_not_quick(kind);
             self.distrust.held_up(kind, now);
         }
     }
@@ -94,6 +96,7 @@ impl Shared {
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
     use super::*;
+    use crate::runtime::scheduler::by_hand;
 
     #[test]
     fn a_kind_is_left_to_the_workers_for_longer_each_time() {
@@ -116,6 +119,23 @@ mod tests {
         now += AGAIN_NS;
         distrust.held_up(kind, now);
         assert!(!distrust.holds(kind, now + FIRST_NS), "that is long ago");
+    }
+
+    /// Between the time when it was seen to be slow and the one when it counts here, others may have been quick.
+    #[test]
+    fn a_kind_that_holds_a_guest_up_is_not_known_to_be_quick() {
+        by_hand::with_members(|shared, _| {
+            let guest = shared.workers;
+            for (member, still_ns, known) in [
+                (guest - 1, HELD_UP_NS, true),
+                (guest, HELD_UP_NS - 1, true),
+                (guest, HELD_UP_NS, false),
+            ] {
+                shared.saw_still(member, still_ns, by_hand::QUICK, 7);
+                assert_eq!(shared.quick.knows(by_hand::QUICK), known);
+                assert_eq!(shared.distrust.holds(by_hand::QUICK, 8), !known);
+            }
+        });
     }
 
     #[test]
