@@ -267,6 +267,7 @@ fn the_standard_output_of_a_child_that_uses_volt() {
 
 /// The one that ends may do so at any time of a poll.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test")]
 fn a_signals_stream_does_not_end_while_it_goes_over_to_another_runtime() {
     for _ in 0..100 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
