@@ -9,7 +9,7 @@ pub use volt_sync::coop::poll_proceed;
 
 use crate::runtime::Builder;
 pub use crate::select::{all_disabled, declined, from_first, from_random, note, unmatched};
-use crate::task::is_large;
+use crate::task::boxed_if_large;
 
 /// A value of any type, which nobody asks for: it names the type that a body returns.
 #[cold]
@@ -23,11 +23,7 @@ pub fn never<T>() -> T {
 /// If the runtime cannot be built: the macro's function has nobody to return that to.
 #[track_caller]
 pub fn block_on<R, F: Future<Output = R>>(builder: &mut Builder, future: F) -> R {
-    if const { is_large::<F>() } {
-        build_and_run(builder, Box::pin(future))
-    } else {
-        build_and_run(builder, future)
-    }
+    boxed_if_large!(pin future: F => build_and_run(builder, future))
 }
 
 #[track_caller]

@@ -128,7 +128,7 @@ pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
 pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;
 
-use crate::task::{JoinHandle, is_large, memory, trace};
+use crate::task::{JoinHandle, boxed_if_large, memory, trace};
 use scheduler::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
 pub(crate) use scheduler::guest::block_on_helping;
@@ -220,11 +220,7 @@ impl Runtime {
         F::Output: Send + 'static,
     {
         let size = size_of::<F>();
-        if const { is_large::<F>() } {
-            self.handle.spawn_sized(Box::pin(future), size)
-        } else {
-            self.handle.spawn_sized(future, size)
-        }
+        boxed_if_large!(pin future: F => self.handle.spawn_sized(future, size))
     }
 
     /// Runs `closure` on a thread where it may block: see [`spawn_blocking`].
@@ -245,11 +241,7 @@ impl Runtime {
         R: Send + 'static,
     {
         let size = size_of::<F>();
-        if const { is_large::<F>() } {
-            self.handle.spawn_blocking_sized(Box::new(closure), size)
-        } else {
-            self.handle.spawn_blocking_sized(closure, size)
-        }
+        boxed_if_large!(new closure: F => self.handle.spawn_blocking_sized(closure, size))
     }
 
     /// Runs `future` on this thread until it is ready, and gives its output.
@@ -284,11 +276,7 @@ impl Runtime {
     /// A future that is ready at once: no atomic operation.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        if const { is_large::<F>() } {
-            self.handle.block_on(Box::pin(future))
-        } else {
-            self.handle.block_on(future)
-        }
+        boxed_if_large!(pin future: F => self.handle.block_on(future))
     }
 
     /// Makes this runtime the current one of the thread, for `spawn`, timers and sockets.
@@ -446,11 +434,7 @@ where
     F::Output: Send + 'static,
 {
     let size = size_of::<F>();
-    if const { is_large::<F>() } {
-        spawn_sized(Box::pin(future), size)
-    } else {
-        spawn_sized(future, size)
-    }
+    boxed_if_large!(pin future: F => spawn_sized(future, size))
 }
 
 #[inline]
@@ -490,11 +474,7 @@ where
     R: Send + 'static,
 {
     let size = size_of::<F>();
-    if const { is_large::<F>() } {
-        spawn_blocking_sized(Box::new(closure), size)
-    } else {
-        spawn_blocking_sized(closure, size)
-    }
+    boxed_if_large!(new closure: F => spawn_blocking_sized(closure, size))
 }
 
 #[track_caller]

@@ -114,7 +114,7 @@ pub mod futures {
 
 pub(crate) use cell::unowned;
 pub(crate) use header::Header;
-pub(crate) use large::is_large;
+pub(crate) use large::{boxed_if_large, is_large};
 pub(crate) use notified::{Notified, Schedule};
 pub(crate) use owned::OwnedTasks;
 pub(crate) use queue::TaskQueue;

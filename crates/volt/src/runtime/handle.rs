@@ -11,7 +11,7 @@ use super::context::{self, EnterGuard};
 use super::metrics::RuntimeMetrics;
 use super::scheduler::guest;
 use super::scheduler::shared::Shared;
-use crate::task::{JoinHandle, is_large, trace};
+use crate::task::{JoinHandle, boxed_if_large, trace};
 
 /// A handle of a runtime: spawns on it from anywhere. Cheap to clone.
 ///
@@ -135,11 +135,7 @@ impl Handle {
         F::Output: Send + 'static,
     {
         let size = size_of::<F>();
-        if const { is_large::<F>() } {
-            self.spawn_sized(Box::pin(future), size)
-        } else {
-            self.spawn_sized(future, size)
-        }
+        boxed_if_large!(pin future: F => self.spawn_sized(future, size))
     }
 
     /// As [`spawn`](Self::spawn), of a future that had this size before it was boxed.
@@ -171,11 +167,7 @@ impl Handle {
         R: Send + 'static,
     {
         let size = size_of::<F>();
-        if const { is_large::<F>() } {
-            self.spawn_blocking_sized(Box::new(closure), size)
-        } else {
-            self.spawn_blocking_sized(closure, size)
-        }
+        boxed_if_large!(new closure: F => self.spawn_blocking_sized(closure, size))
     }
 
     /// As [`spawn_blocking`](Self::spawn_blocking), of a closure that had this size before it was boxed.
@@ -206,11 +198,7 @@ impl Handle {
     #[inline]
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        if const { is_large::<F>() } {
-            guest::block_on(&self.shared, Box::pin(future))
-        } else {
-            guest::block_on(&self.shared, future)
-        }
+        boxed_if_large!(pin future: F => guest::block_on(&self.shared, future))
     }
 
     /// Makes this runtime the current one of the thread, until the guard is dropped.

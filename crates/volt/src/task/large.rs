@@ -13,7 +13,20 @@
 const LIMIT: usize = if cfg!(debug_assertions) { 2_048 } else { 16_384 };
 
 /// True if a `T` should be boxed.
-#[inline]
 pub(crate) const fn is_large<T>() -> bool {
     size_of::<T>() > LIMIT
 }
+
+/// An expression of `$value`, a future (`pin`) or a closure (`new`), which is boxed before if it is large. In each of the functions that
+/// are called from outside, as one more in between would have the large one in its frame.
+macro_rules! boxed_if_large {
+    ($new:ident $value:ident: $type:ty => $then:expr) => {
+        if const { $crate::task::is_large::<$type>() } {
+            let $value = Box::$new($value);
+            $then
+        } else {
+            $then
+        }
+    };
+}
+pub(crate) use boxed_if_large;

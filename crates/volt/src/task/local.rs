@@ -36,7 +36,7 @@ use volt_sync::internal::WaiterSlot;
 use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
 use super::waker::is_of_task;
-use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, is_large, trace};
+use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, boxed_if_large, trace};
 use crate::runtime::{Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
@@ -169,14 +169,9 @@ where
          under `LocalSet::enter`",
     );
     let size = size_of::<F>();
-    if const { is_large::<F>() } {
-        // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
-        // its guards only, which stay on their thread.
-        unsafe { Shared::spawn(&current, Box::pin(future), size) }
-    } else {
-        // SAFETY: as the set's thread is the current one, see above.
-        unsafe { Shared::spawn(&current, future, size) }
-    }
+    // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
+    // its guards only, which stay on their thread.
+    boxed_if_large!(pin future: F => unsafe { Shared::spawn(&current, future, size) })
 }
 
 impl LocalSet {
@@ -213,13 +208,8 @@ impl LocalSet {
         F::Output: 'static,
     {
         let size = size_of::<F>();
-        if const { is_large::<F>() } {
-            // SAFETY: a `LocalSet` stays on its thread.
-            unsafe { Shared::spawn(&self.shared, Box::pin(future), size) }
-        } else {
-            // SAFETY: as it stays on its thread.
-            unsafe { Shared::spawn(&self.shared, future, size) }
-        }
+        // SAFETY: a `LocalSet` stays on its thread.
+        boxed_if_large!(pin future: F => unsafe { Shared::spawn(&self.shared, future, size) })
     }
 
     /// Drives the set while `future` runs, and returns what it returns. Tasks that remain wait
@@ -257,11 +247,7 @@ impl LocalSet {
     /// If called where futures are polled, or if the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, runtime: &Runtime, future: F) -> F::Output {
-        if const { is_large::<F>() } {
-            runtime.block_on(self.run_until(Box::pin(future)))
-        } else {
-            runtime.block_on(self.run_until(future))
-        }
+        boxed_if_large!(pin future: F => runtime.block_on(self.run_until(future)))
     }
 
     /// Makes [`spawn_local`] spawn on this set until the guard is dropped.
