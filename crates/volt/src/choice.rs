@@ -46,13 +46,19 @@ pub(crate) fn below(bound: u32) -> u32 {
         if x == 0 {
             x = first();
         }
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
+        let random = next(&mut x) >> 32;
         state.set(x);
-        let random = x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
         ((random * u64::from(bound)) >> 32) as u32
     })
+}
+
+/// The next number of xorshift64* after `state`, which is not 0. Its higher bits are the better ones.
+#[inline]
+pub(crate) fn next(state: &mut u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_F491_4F6C_DD1D)
 }
 
 /// While it lives, all choices of this thread come from a seed. What was before goes on then.

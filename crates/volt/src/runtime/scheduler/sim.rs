@@ -27,7 +27,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::shared::Shared;
 use super::worker::{Stage, Step, Worker};
-use crate::choice::Seeded;
+use crate::choice::{self, Seeded};
 use crate::reactor::Why;
 use crate::runtime::config::Config;
 use crate::runtime::context;
@@ -390,12 +390,9 @@ impl World<'_, '_> {
         Ok(())
     }
 
-    /// A number below `bound`. xorshift64*.
+    /// A number below `bound`.
     fn choose(&mut self, bound: usize) -> usize {
-        self.random ^= self.random >> 12;
-        self.random ^= self.random << 25;
-        self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % bound
+        (choice::next(&mut self.random) >> 33) as usize % bound
     }
 }
 

@@ -11,6 +11,7 @@ use volt_sync::internal::primitive::spin;
 use super::idle::Summary;
 use super::quick;
 use super::worker::Worker;
+use crate::choice;
 use crate::task::Header;
 
 /// How often a searcher looks before it parks, if others run who may have something for it.
@@ -73,14 +74,11 @@ impl Worker<'_> {
         self.slot.metrics.stolen.add(tasks);
     }
 
-    /// xorshift64*.
     fn next_random(&self) -> u64 {
-        let mut x = self.random.get();
-        x ^= x >> 12;
-        x ^= x << 25;
-        x ^= x >> 27;
-        self.random.set(x);
-        x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
+        let mut state = self.random.get();
+        let random = choice::next(&mut state) >> 32;
+        self.random.set(state);
+        random
     }
 
     /// Something was found: the last searcher makes sure that somebody looks for the rest.
