@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::{AtomicU64, AtomicUsize};
 
+use super::quick;
 use super::shared::Shared;
 use super::shy::HELD_UP_NS;
 
@@ -48,8 +49,7 @@ impl Distrust {
     }
 
     fn place(&self, kind: usize) -> &Place {
-        // As in `quick.rs`.
-        &self.0[(kind >> 4 ^ kind >> 12) % PLACES]
+        &self.0[quick::hash(kind) % PLACES]
     }
 
     /// True if guests leave tasks of this kind to the workers.

@@ -33,6 +33,12 @@ pub(super) const OF_NOBODY: usize = 0;
 /// What stands for the kind of a future that is no task, of which nothing is known.
 pub(super) const OF_NO_TASK: usize = 1;
 
+/// Of the key of a kind, which is an address: of a table of several words, or of a function.
+#[inline]
+pub(super) const fn hash(key: usize) -> usize {
+    key >> 4 ^ key >> 12
+}
+
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Quick([[AtomicUsize; WAYS]; SETS]);
@@ -46,8 +52,7 @@ impl Quick {
     /// Where this kind may be.
     #[inline]
     fn places(&self, key: usize) -> &[AtomicUsize; WAYS] {
-        // Keys are addresses: of tables of several words, or of functions.
-        &self.0[(key >> 4 ^ key >> 12) % SETS]
+        &self.0[hash(key) % SETS]
     }
 
     #[inline]
