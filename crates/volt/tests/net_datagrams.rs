@@ -106,6 +106,68 @@ fn udp_a_refused_datagram_wakes_the_receiver() {
     });
 }
 
+/// Asks the system to report the errors of a socket that is not connected, and to keep them in a queue.
+#[cfg(target_os = "linux")]
+fn queue_errors(socket: &UdpSocket) {
+    use std::os::fd::AsRawFd;
+    let on: libc::c_int = 1;
+    // SAFETY: the system reads one `c_int` at the address given, which lives until the call returns, and keeps no pointer.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_RECVERR,
+            std::ptr::from_ref(&on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
+/// Who waits to read is told of data, and who receives of errors as well.
+#[cfg(target_os = "linux")]
+#[test]
+fn udp_an_error_is_nothing_to_read() {
+    each(|| async {
+        let unused = UdpSocket::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let refused = async || {
+            let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            queue_errors(&socket);
+            assert_eq!(socket.send_to(b"anyone?", unused).await.unwrap(), 7);
+            let seen = bounded(socket.ready(Interest::ERROR)).await.unwrap();
+            assert!(seen.is_error() && !seen.is_readable(), "{seen:?}");
+            socket
+        };
+        let socket = refused().await;
+        assert!(stays_pending(socket.readable()).await);
+        assert!(stays_pending(std::future::poll_fn(|cx| socket.poll_recv_ready(cx))).await);
+        let kind = bounded(socket.recv_from(&mut [0; 8])).await.unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::ConnectionRefused);
+
+        let (socket, mut room) = (refused().await, [0; 8]);
+        let mut room = ReadBuf::new(&mut room);
+        let received = std::future::poll_fn(|cx| socket.poll_recv(cx, &mut room));
+        assert_eq!(bounded(received).await.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let socket = refused().await;
+        let error = socket.try_recv(&mut [0; 8]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        let socket = refused().await;
+        let error = bounded(socket.peek(&mut [0; 8])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        // And data that comes afterwards is received.
+        assert!(stays_pending(socket.recv_from(&mut [0; 8])).await);
+        let local = socket.local_addr().unwrap();
+        assert_eq!(socket.send_to(b"hello", local).await.unwrap(), 5);
+        assert_eq!(bounded(socket.recv_from(&mut [0; 8])).await.unwrap(), (5, local));
+
+        // Neither for a descriptor.
+        let socket = refused().await.into_std().unwrap();
+        let socket = AsyncFd::new(socket).unwrap();
+        assert!(stays_pending(socket.readable()).await);
+        assert!(bounded(socket.ready(Interest::ERROR)).await.unwrap().ready().is_error());
+    });
+}
+
 #[test]
 fn udp_several_tasks_receive_each_datagram_once() {
     each(|| async {

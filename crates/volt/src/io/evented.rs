@@ -90,11 +90,12 @@ impl<E: Source + Descriptor> Evented<E> {
     #[inline]
     pub(crate) fn poll_receive<R>(
         &self,
+        direction: Direction,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
         receive: impl Fn(&E, &mut [MaybeUninit<u8>]) -> io::Result<(usize, R)>,
     ) -> Poll<io::Result<R>> {
-        let (filled, result) = ready!(self.registration.poll_io(Direction::Read, cx, |_| {
+        let (filled, result) = ready!(self.registration.poll_io(direction, cx, |_| {
             // SAFETY: `receive` only writes initialised bytes to the slice.
             let room = unsafe { buf.unfilled_mut() };
             receive(self, room)

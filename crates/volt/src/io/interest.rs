@@ -69,13 +69,17 @@ impl Interest {
     /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Self = Self(PRIORITY);
-    /// An error on the source. Always registered with the operating system, so it is only a filter.
+    /// An error on the source, which [`READABLE`](Self::READABLE) does not include. Always registered with the operating
+    /// system, so it is only a filter.
     ///
     /// # Examples
     /// ```
     /// assert!(volt::io::Interest::ERROR.is_error());
     /// ```
     pub const ERROR: Self = Self(ERROR);
+
+    /// What receives datagrams: a datagram, or the error of one that was sent, of which there may be no other sign.
+    pub(crate) const RECEIVE: Self = Self(READABLE | ERROR);
 
     predicates! {
         is_readable: READABLE, "the interest includes reading",
@@ -130,7 +134,7 @@ impl Interest {
     /// which direction was tried.
     pub(crate) fn refuted(self) -> Ready {
         match self {
-            Self::READABLE | Self::WRITABLE => self.mask(),
+            Self::READABLE | Self::WRITABLE | Self::RECEIVE => self.mask(),
             _ => Ready(self.0),
         }
     }
@@ -231,6 +235,8 @@ impl Ready {
     pub(crate) const URGENT: Self = Self(PRIORITY);
     /// What ends a wait for reading, or for writing.
     pub(crate) const READ: Self = Self(READABLE | READ_CLOSED);
+    /// Or for a datagram, or for what became of one that was sent.
+    pub(crate) const RECEIVE: Self = Self(READABLE | READ_CLOSED | ERROR);
     pub(crate) const WRITE: Self = Self(WRITABLE | WRITE_CLOSED);
 
     pub(crate) const fn from_bits(bits: u8) -> Self {
@@ -344,7 +350,7 @@ mod tests {
         assert_eq!(both.refuted(), Ready::READABLE | Ready::WRITABLE);
         assert_eq!(
             (Interest::READABLE | Interest::ERROR).refuted(),
-            Ready::READABLE | Ready::ERROR
+            Ready::READABLE | Ready::READ_CLOSED | Ready::ERROR
         );
         #[cfg(target_os = "linux")]
         assert_eq!(Interest::PRIORITY.refuted(), Ready::URGENT);

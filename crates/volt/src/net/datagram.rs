@@ -82,14 +82,14 @@ assert_eq!(a.recv(&mut [0; 16])?, 5);
                 self.io.peer_addr().map(Into::into)
             }
 
-            /// Waits for a datagram.
+            /// Waits for a datagram, or the error of one that was sent.
             async fn read<R>(&self, f: impl FnMut() -> std::io::Result<R>) -> std::io::Result<R> {
-                self.io.registration().async_io(crate::io::Interest::READABLE, f).await
+                self.io.registration().async_io(crate::io::Interest::RECEIVE, f).await
             }
 
             /// Takes a datagram if there is one.
             fn try_receive<R>(&self, f: impl FnOnce() -> std::io::Result<R>) -> std::io::Result<R> {
-                self.io.registration().try_io(crate::io::Interest::READABLE, f)
+                self.io.registration().try_io(crate::io::Interest::RECEIVE, f)
             }
 
             /// Sends to the peer. Returns the number of bytes, always all.
@@ -175,7 +175,7 @@ assert_eq!(buf.filled(), b\"hello\");
                 cx: &mut std::task::Context<'_>,
                 buf: &mut tokio::io::ReadBuf<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
-                self.io.poll_receive(cx, buf, |io, room| {
+                self.io.poll_receive(crate::reactor::Direction::Receive, cx, buf, |io, room| {
                     Ok((io.try_io(|| socket2::SockRef::from(io).recv(room))?, ()))
                 })
             }
@@ -279,7 +279,7 @@ println!(\"{:?} from {from:?}\", buf.filled());
                 cx: &mut std::task::Context<'_>,
                 buf: &mut tokio::io::ReadBuf<'_>,
             ) -> std::task::Poll<std::io::Result<$addr>> {
-                self.io.poll_receive(cx, buf, |io, room| {
+                self.io.poll_receive(crate::reactor::Direction::Receive, cx, buf, |io, room| {
                     let (count, from) = io.try_io(|| socket2::SockRef::from(io).recv_from(room))?;
                     Ok((count, $address(&from)?))
                 })

@@ -49,7 +49,7 @@ a.ready(Interest::", $kind, ").await?;
 macro_rules! readable {
     ([$($generics:tt)*] $type:ty, $setup:literal, $send:ident, $receive:ident) => {
         impl<$($generics)*> $type {
-            /// Waits until there is something to read: data, an end, or an error to report.
+            /// Waits until there is something to read: data, or an end.
             ///
             /// # Errors
             /// As [`ready`](Self::ready); cancel safety likewise.
@@ -78,7 +78,7 @@ assert_eq!(&buf[..count], b\"hello\");
 macro_rules! writable {
     ([$($generics:tt)*] $type:ty, $setup:literal, $send:ident) => {
         impl<$($generics)*> $type {
-            /// Waits until there is room to write, or an error to report.
+            /// Waits until there is room to write, or the end of writing.
             ///
             /// # Errors
             /// As [`ready`](Self::ready); cancel safety likewise.

@@ -213,7 +213,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().async_peek(|| self.io.peek(buf)).await
+        self.io.registration().async_peek(Interest::RECEIVE, || self.io.peek(buf)).await
     }
 
     /// [`poll_recv`](Self::poll_recv) that leaves the datagram in the queue.
@@ -241,7 +241,7 @@ impl UdpSocket {
     /// ```
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.io
-            .poll_receive(cx, buf, |io, room| Ok((io.try_io(|| SockRef::from(io).peek(room))?, ())))
+            .poll_receive(Direction::Receive, cx, buf, |io, room| Ok((io.try_io(|| SockRef::from(io).peek(room))?, ())))
     }
 
     /// [`try_recv`](Self::try_recv) that leaves the datagram in the queue.
@@ -292,7 +292,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io.registration().async_peek(|| self.io.peek_from(buf)).await
+        self.io.registration().async_peek(Interest::RECEIVE, || self.io.peek_from(buf)).await
     }
 
     /// [`poll_recv_from`](Self::poll_recv_from) that leaves the datagram in the queue.
@@ -323,7 +323,7 @@ impl UdpSocket {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<SocketAddr>> {
-        self.io.poll_receive(cx, buf, |io, room| {
+        self.io.poll_receive(Direction::Receive, cx, buf, |io, room| {
             let (count, from) = io.try_io(|| SockRef::from(io).peek_from(room))?;
             Ok((count, address(&from)?))
         })
@@ -376,7 +376,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub async fn peek_sender(&self) -> io::Result<SocketAddr> {
-        self.io.registration().async_peek(|| self.sender()).await
+        self.io.registration().async_peek(Interest::RECEIVE, || self.sender()).await
     }
 
     /// [`peek_sender`](Self::peek_sender) for hand-written futures.
@@ -400,7 +400,7 @@ impl UdpSocket {
     /// # }
     /// ```
     pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
-        self.io.registration().poll_io(Direction::Read, cx, |_| self.sender())
+        self.io.registration().poll_io(Direction::Receive, cx, |_| self.sender())
     }
 
     /// [`peek_sender`](Self::peek_sender) without waiting.

@@ -63,10 +63,6 @@ impl Poller {
     }
 }
 
-/// An error is worth a try in both directions: whoever tries first gets it.
-const ERROR: Ready =
-    Ready::from_bits(Ready::ERROR.bits() | Ready::READABLE.bits() | Ready::WRITABLE.bits());
-
 fn readiness(event: &mio::event::Event) -> Ready {
     let kinds = [
         (event.is_readable(), Ready::READABLE),
@@ -74,7 +70,7 @@ fn readiness(event: &mio::event::Event) -> Ready {
         (event.is_read_closed(), Ready::READ_CLOSED),
         (event.is_write_closed(), Ready::WRITE_CLOSED),
         (event.is_priority(), Ready::URGENT),
-        (event.is_error(), ERROR),
+        (event.is_error(), Ready::ERROR),
     ];
     kinds.into_iter().filter(|(is, _)| *is).fold(Ready::EMPTY, |all, (_, kind)| all | kind)
 }
@@ -86,7 +82,7 @@ mod linux {
     use std::ptr;
     use std::time::Duration;
 
-    use super::{CAPACITY, ERROR, Ready};
+    use super::{CAPACITY, Ready};
 
     /// Whoever asks for it and waits to read has something to look for, as in `mio`. A read may still find nothing.
     const URGENT: Ready = Ready::from_bits(Ready::URGENT.bits() | Ready::READABLE.bits());
@@ -194,7 +190,7 @@ mod linux {
                 (libc::EPOLLRDHUP | libc::EPOLLHUP, Ready::READ_CLOSED),
                 (libc::EPOLLHUP, Ready::WRITE_CLOSED),
                 (libc::EPOLLPRI, URGENT),
-                (libc::EPOLLERR, ERROR),
+                (libc::EPOLLERR, Ready::ERROR),
             ];
             for (flags, kind) in rest {
                 if has(flags) {

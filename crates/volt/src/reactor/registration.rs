@@ -167,7 +167,7 @@ impl Registration {
     /// read, and the read is put off.
     #[inline]
     fn look_to_wait(&self, mask: Ready, cx: &Context<'_>) -> Option<Event> {
-        self.look_to_try(mask).filter(|event| mask != Ready::READ || !self.puts_off(*event, cx))
+        self.look_to_try(mask).filter(|event| !matches!(mask, Ready::READ | Ready::RECEIVE) || !self.puts_off(*event, cx))
     }
 
     /// Whether the read after `event` is put off until the next event, or a look of the reactor that
@@ -273,7 +273,8 @@ impl Registration {
                 }
                 result => {
                     coop::made_progress();
-                    if interest == Interest::READABLE && result.is_ok() {
+                    let reads = matches!(interest, Interest::READABLE | Interest::RECEIVE);
+                    if reads && result.is_ok() {
                         self.habit.took(event, Patience::Messages);
                     }
                     return result;
@@ -283,8 +284,12 @@ impl Registration {
     }
 
     /// As [`async_io`](Self::async_io), for an `io` that leaves what it has read where it is.
-    pub(crate) async fn async_peek<R>(&self, io: impl FnMut() -> io::Result<R>) -> io::Result<R> {
-        let peeked = self.async_io(Interest::READABLE, io).await;
+    pub(crate) async fn async_peek<R>(
+        &self,
+        interest: Interest,
+        io: impl FnMut() -> io::Result<R>,
+    ) -> io::Result<R> {
+        let peeked = self.async_io(interest, io).await;
         self.habit.unlearn();
         peeked
     }

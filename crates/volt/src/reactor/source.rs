@@ -142,6 +142,8 @@ impl fmt::Debug for Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
+    /// As `Read`, but an error ends the wait as well.
+    Receive,
     Write,
 }
 
@@ -149,6 +151,7 @@ impl Direction {
     pub(crate) const fn mask(self) -> Ready {
         match self {
             Self::Read => Ready::READ,
+            Self::Receive => Ready::RECEIVE,
             Self::Write => Ready::WRITE,
         }
     }
@@ -252,6 +255,11 @@ impl Source {
         self.look_for(u64::from(mask.bits()))
     }
 
+    /// What is ready, and an error, which somebody has cleared.
+    fn with_error(&self) -> Event {
+        Event(Word(self.load().0 | u64::from(Ready::ERROR.bits())))
+    }
+
     /// As [`look`](Self::look), but a source that nobody has read from counts as readable.
     #[inline]
     pub(crate) fn look_to_try(&self, mask: Ready) -> Option<Event> {
@@ -349,7 +357,8 @@ impl Source {
     /// True if one of them does not wait to read.
     pub(crate) fn wake(&self, ready: Ready) -> bool {
         let mut waiters = self.lock();
-        let reader = if ready.intersects(Ready::READ) { waiters.reader.take() } else { None };
+        // One that does not wait for an error as well finds nothing then, and waits on.
+        let reader = if ready.intersects(Ready::RECEIVE) { waiters.reader.take() } else { None };
         let writer = if ready.intersects(Ready::WRITE) { waiters.writer.take() } else { None };
         let mut writes = writer.is_some();
         if waiters.list.is_empty() {
@@ -382,7 +391,7 @@ impl Source {
             Some(event) => (Poll::Ready(event), Some(waker)),
             None => {
                 let slot = match direction {
-                    Direction::Read => &mut waiters.reader,
+                    Direction::Read | Direction::Receive => &mut waiters.reader,
                     Direction::Write => &mut waiters.writer,
                 };
                 (Poll::Pending, slot.replace(waker))
@@ -537,10 +546,15 @@ impl Future for Readiness<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event> {
         // SAFETY: nothing is moved out of the future.
         let this = unsafe { self.get_unchecked_mut() };
-        if !this.waiting || this.take_fired(cx) {
+        let was_waiting = this.waiting;
+        if !was_waiting || this.take_fired(cx) {
             // Fired or not yet registered: the word decides, since somebody else may have used up what
             // the wake-up was for.
-            if let Some(event) = this.source.look(this.mask).or_else(|| this.enqueue(cx)) {
+            if let Some(event) = this.source.look(this.mask).or_else(|| match this.mask {
+                // But who has received all datagrams has not looked at the queue of errors.
+                Ready::ERROR if was_waiting => Some(this.source.with_error()),
+                _ => this.enqueue(cx),
+            }) {
                 return Poll::Ready(event);
             }
         }

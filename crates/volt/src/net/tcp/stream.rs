@@ -13,7 +13,7 @@ use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::{Evented, Interest};
 use crate::net::addr::{ToSocketAddrs, try_each};
 use crate::net::{split, stream};
-use crate::reactor::{Handle, Start};
+use crate::reactor::{Direction, Handle, Start};
 
 /// A TCP connection.
 ///
@@ -228,7 +228,7 @@ impl TcpStream {
     /// # }
     /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io.registration().async_peek(|| self.io.peek(buf)).await
+        self.io.registration().async_peek(Interest::READABLE, || self.io.peek(buf)).await
     }
 
     /// [`peek`](Self::peek) for hand-written futures. Returns how many bytes were added to `buf`.
@@ -255,7 +255,7 @@ impl TcpStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
-        self.io.poll_receive(cx, buf, |io, room| {
+        self.io.poll_receive(Direction::Read, cx, buf, |io, room| {
             let count = io.try_io(|| SockRef::from(io).peek(room))?;
             Ok((count, count))
         })

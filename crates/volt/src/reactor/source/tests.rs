@@ -138,6 +138,42 @@ fn a_waiter_whose_readiness_was_used_up_waits_again() {
 }
 
 #[test]
+fn who_waits_for_errors_is_told_of_one_that_a_reader_has_cleared() {
+    let source = Source::new();
+    let (count, waker) = counter();
+    let mut cx = Context::from_waker(&waker);
+    let mut errors = pin!(source.readiness(Ready::ERROR));
+    let mut datagrams = pin!(source.readiness(Ready::RECEIVE));
+    assert!(errors.as_mut().poll(&mut cx).is_pending());
+    assert!(datagrams.as_mut().poll(&mut cx).is_pending());
+    event(&source, Ready::READABLE);
+    assert_eq!(count.get(), 1, "the one that receives");
+    event(&source, Ready::ERROR);
+    assert_eq!(count.get(), 2);
+    assert!(source.clear(source.look(Ready::RECEIVE).unwrap(), Ready::RECEIVE));
+    assert!(datagrams.as_mut().poll(&mut cx).is_pending());
+    let told = errors.as_mut().poll(&mut cx);
+    assert!(matches!(told, Poll::Ready(event) if event.ready() == Ready::ERROR), "{told:?}");
+    // Once: the next wait is for the next error.
+    let mut errors = pin!(source.readiness(Ready::ERROR));
+    assert!(errors.as_mut().poll(&mut cx).is_pending());
+}
+
+#[test]
+fn an_error_ends_no_wait_to_read() {
+    let source = Source::new();
+    let (count, waker) = counter();
+    let mut cx = Context::from_waker(&waker);
+    assert!(source.poll_ready(Direction::Read, &mut cx).is_pending());
+    event(&source, Ready::ERROR);
+    assert!(source.poll_ready(Direction::Read, &mut cx).is_pending());
+    assert!(source.poll_ready(Direction::Receive, &mut cx).is_ready());
+    event(&source, Ready::READABLE);
+    assert!(count.get() >= 1);
+    assert!(source.poll_ready(Direction::Read, &mut cx).is_ready());
+}
+
+#[test]
 fn a_waiter_is_woken_by_its_latest_waker() {
     let source = Source::new();
     let ((first, a), (second, b)) = (counter(), counter());

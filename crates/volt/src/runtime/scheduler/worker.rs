@@ -419,11 +419,17 @@ impl<'r> Worker<'r> {
     /// finds the task if it is not. Nobody is woken for it if there is one.
     #[inline]
     pub(super) fn flush_yielded_quietly(&self) {
-        if let Some(task) = self.yielded.take() {
-            self.push(task);
-            if self.shared.idle.load().wants_watcher() {
-                self.notify();
-            }
+        if let Some(task) = self.yielded.get() {
+            self.yielded.set(None);
+            self.push_quietly(task);
+        }
+    }
+
+    #[inline(never)]
+    fn push_quietly(&self, task: NonNull<Header>) {
+        self.push(task);
+        if self.shared.idle.load().wants_watcher() {
+            self.notify();
         }
     }
 
