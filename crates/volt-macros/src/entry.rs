@@ -53,12 +53,16 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
     let runtime = &options.runtime;
     let builder = builder(&options);
     let never = declare_output(&mut function, runtime)?;
+    let block_on = match options.flavor {
+        Flavor::Local => quote! { block_on_local },
+        _ => quote! { block_on },
+    };
     let body = &function.block;
     let braces = body.brace_token;
     *function.block = syn::parse2(quote! {{
         #never
         let body = async move #body;
-        #runtime::macro_support::block_on(#builder, body)
+        #runtime::macro_support::#block_on(#builder, body)
     }})?;
     // The user's: a function with braces of a macro's is not reported if it is never used.
     function.block.brace_token = braces;
@@ -91,7 +95,7 @@ fn builder(options: &Options) -> TokenStream {
     let runtime = &options.runtime;
     let new = match options.flavor {
         Flavor::MultiThread => quote! { new_multi_thread },
-        Flavor::CurrentThread => quote! { new_current_thread },
+        Flavor::CurrentThread | Flavor::Local => quote! { new_current_thread },
     };
     let workers = options.worker_threads.map(|number| quote! { .worker_threads(#number) });
     let paused = options.start_paused.map(|paused| quote! { .start_paused(#paused) });
@@ -160,6 +164,10 @@ mod tests {
         );
         assert!(text.contains("start_paused (true)"), "{text}");
         assert!(text.contains("never :: < Result < () , E > >"), "{text}");
+        let options = quote! { flavor = "local", start_paused = true };
+        let text = expanded(options, quote! { async fn t() {} }, Kind::Test);
+        assert!(text.contains("new_current_thread () . enable_all () . start_paused"), "{text}");
+        assert!(text.contains("block_on_local ("), "{text}");
     }
 
     /// A body that returns something else is told so where it does.
@@ -193,9 +201,9 @@ mod tests {
                 "`flavor` is \\\"multi_thread\\\"",
             ),
             (
-                quote! { flavor = "local" },
+                quote! { flavor = "local", worker_threads = 2 },
                 quote! { async fn main() {} },
-                "a `volt::task::LocalSet`",
+                "`worker_threads` needs",
             ),
             (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "`worker_threads` is"),
             (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),

@@ -15,11 +15,12 @@ mod options;
 ///
 /// | Option             | Values                               | Default          |
 /// |--------------------|--------------------------------------|------------------|
-/// | `flavor`           | `"multi_thread"`, `"current_thread"` | `"multi_thread"` |
+/// | `flavor`           | `"multi_thread"`, `"current_thread"`, or `"local"`: a [`LocalRuntime`] | `"multi_thread"` |
 /// | `worker_threads`   | a positive number, multi-thread only | one per processor |
-/// | `start_paused`     | `true`: time starts [paused], current-thread only | `false` |
+/// | `start_paused`     | `true`: time starts [paused], not multi-thread | `false` |
 /// | `crate`            | the path of the runtime's crate      | `"volt"`         |
 ///
+/// [`LocalRuntime`]: https://docs.rs/volt-rt/latest/volt/runtime/struct.LocalRuntime.html
 /// [paused]: https://docs.rs/volt-rt/latest/volt/time/fn.pause.html
 ///
 /// ```

@@ -12,6 +12,7 @@ use crate::entry::Kind;
 pub(crate) enum Flavor {
     MultiThread,
     CurrentThread,
+    Local,
 }
 
 /// What the attribute says, checked.
@@ -57,12 +58,15 @@ impl Options {
             return Err(mistakes);
         }
         let path = |name: &str| given.iter().find(|path| path.is_ident(name));
-        if let (Flavor::CurrentThread, Some(path)) = (self.flavor, path("worker_threads")) {
+        if let (Flavor::CurrentThread | Flavor::Local, Some(path)) =
+            (self.flavor, path("worker_threads"))
+        {
             let message = "`worker_threads` needs `flavor = \"multi_thread\"`";
             return Err(Error::new_spanned(path, message));
         }
         if let (Flavor::MultiThread, Some(true)) = (self.flavor, self.start_paused) {
-            let message = "`start_paused` needs `flavor = \"current_thread\"`";
+            let message =
+                "`start_paused` needs `flavor = \"current_thread\"` or `flavor = \"local\"`";
             return Err(Error::new_spanned(path("start_paused"), message));
         }
         Ok(())
@@ -104,15 +108,11 @@ fn parse_flavor(value: &Expr) -> Result<Flavor> {
         match text.value().as_str() {
             "multi_thread" => return Ok(Flavor::MultiThread),
             "current_thread" => return Ok(Flavor::CurrentThread),
-            "local" => {
-                let message = "`flavor = \"local\"` is not supported: use \"current_thread\", and a `volt::task::LocalSet` \
-                               in the body for tasks that are not `Send`";
-                return Err(Error::new_spanned(value, message));
-            }
+            "local" => return Ok(Flavor::Local),
             _ => {}
         }
     }
-    Err(Error::new_spanned(value, "`flavor` is \"multi_thread\" or \"current_thread\""))
+    Err(Error::new_spanned(value, "`flavor` is \"multi_thread\", \"current_thread\" or \"local\""))
 }
 
 fn parse_number(value: &Expr) -> Result<usize> {

@@ -44,7 +44,6 @@ mod udp;
 pub mod unix;
 
 pub use self::addr::{ToSocketAddrs, lookup_host};
-pub use self::split::ReuniteError;
 pub use self::tcp::{TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;
 #[cfg(unix)]

@@ -3,6 +3,7 @@
 //! | Type | |
 //! |---|---|
 //! | [`Runtime`] | the threads, and their end |
+//! | [`LocalRuntime`] | one on a single thread, for tasks that are not `Send` |
 //! | [`Builder`] | its settings |
 //! | [`Handle`] | spawns on a runtime from anywhere |
 //! | [`RuntimeMetrics`] | its statistics |
@@ -23,8 +24,10 @@ mod builder;
 pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod driver;
+mod ended;
 mod handle;
 pub(crate) mod level;
+mod local;
 pub(crate) mod metrics;
 pub(crate) mod outside;
 mod processors;
@@ -124,7 +127,10 @@ use volt_sync::internal::slack;
 
 pub use builder::Builder;
 pub use context::EnterGuard;
+pub use ended::is_rt_shutdown_err;
+pub(crate) use ended::shut_down;
 pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
+pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;
 

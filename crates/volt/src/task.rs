@@ -102,6 +102,7 @@ pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::JoinHandle;
 pub use join_set::JoinSet;
+pub(crate) use local::home::Home;
 pub use local::{LocalEnterGuard, LocalSet, spawn_local};
 pub(crate) use local::{MAX_POLLS as LOCAL_POLLS, is_driven_below, is_polled_by_us, queued_in_set};
 pub use task_local::{__TaskLocalScopes, AccessError, LocalKey, TaskLocalFuture};

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::io;
 
-use volt::runtime::{Builder, Runtime};
+use volt::runtime::{Builder, LocalRuntime, Runtime};
 use volt::task::{JoinSet, LocalSet, yield_now};
 
 const SIZE: usize = 500_000;
@@ -50,6 +50,7 @@ fn block_on() -> io::Result<()> {
     both(|runtime| runtime.handle().block_on(large()))?;
     both(|runtime| LocalSet::new().block_on(&runtime, large()))?;
     on_a_thread(|| volt::run(large()));
+    on_a_thread(|| LocalRuntime::new().expect("descriptors").block_on(large()));
     Ok(())
 }
 
@@ -67,8 +68,15 @@ fn main_and_test() {
         yield_now().await;
         sum(&bytes)
     }
+    #[volt::main(flavor = "local")]
+    async fn local() -> usize {
+        let bytes = [1_u8; SIZE];
+        yield_now().await;
+        sum(&bytes)
+    }
     on_a_thread(with_workers);
     on_a_thread(alone);
+    on_a_thread(local);
 }
 
 #[test]
@@ -113,6 +121,14 @@ fn spawn_local() -> io::Result<()> {
         let task = async { volt::task::spawn_local(large()).await.unwrap() };
         LocalSet::new().block_on(&runtime, task)
     })?;
+    on_a_thread(|| {
+        let runtime = LocalRuntime::new().expect("descriptors");
+        let first = runtime.spawn_local(large());
+        assert_eq!(runtime.block_on(first).unwrap(), SIZE);
+        let closure = runtime.spawn_blocking(large_closure());
+        assert_eq!(runtime.block_on(closure).unwrap(), SIZE);
+        runtime.block_on(async { volt::task::spawn_local(large()).await.unwrap() })
+    });
     both(|runtime| {
         let (local, mut set) = (LocalSet::new(), JoinSet::new());
         set.spawn_local_on(large(), &local);

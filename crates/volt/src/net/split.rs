@@ -27,7 +27,6 @@
 #![forbid(unsafe_code)]
 #![allow(private_bounds, reason = "the bound is sealed: TCP and unix streams")]
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -35,9 +34,20 @@ use std::sync::Arc;
 use crate::io::{Evented, RawStream};
 
 /// A stream type of this crate.
-pub(crate) trait Half {
+pub(crate) trait Half: sealed::Reunites {
     type Io: RawStream;
     fn io(&self) -> &Evented<Self::Io>;
+    fn unmatched(reader: OwnedReadHalf<Self>, writer: OwnedWriteHalf<Self>) -> Self::ReuniteError;
+}
+
+pub(super) mod sealed {
+    /// Nobody else can name it, though public functions return what it names.
+    #[doc(hidden)]
+    #[allow(unreachable_pub, reason = "so a private trait could not")]
+    pub trait Reunites: Sized {
+        /// Of halves that are of different streams.
+        type ReuniteError;
+    }
 }
 
 /// The reading half that [`TcpStream::split`](super::TcpStream::split) borrows.
@@ -113,22 +123,6 @@ pub struct OwnedWriteHalf<S: Half> {
     shutdown_on_drop: bool,
 }
 
-/// The two halves given to `reunite` are of different streams; returns them.
-///
-/// # Examples
-/// ```
-/// # fn main() -> std::io::Result<()> {
-/// # volt::runtime::Runtime::new()?.block_on(async {
-/// use volt::net::UnixStream;
-/// let ((a, _b), (c, _d)) = (UnixStream::pair()?, UnixStream::pair()?);
-/// let ((reader, _), (_, other)) = (a.into_split(), c.into_split());
-/// let error = reader.reunite(other).unwrap_err();
-/// let (_reader, _other) = (error.0, error.1);
-/// # Ok(()) })
-/// # }
-/// ```
-pub struct ReuniteError<S: Half = super::TcpStream>(pub OwnedReadHalf<S>, pub OwnedWriteHalf<S>);
-
 pub(super) fn borrow<S: Half>(stream: &mut S) -> (ReadHalf<'_, S>, WriteHalf<'_, S>) {
     (ReadHalf(stream), WriteHalf(stream))
 }
@@ -137,6 +131,32 @@ pub(super) fn own<S: Half>(stream: S) -> (OwnedReadHalf<S>, OwnedWriteHalf<S>) {
     let stream = Arc::new(stream);
     (OwnedReadHalf(stream.clone()), OwnedWriteHalf { stream, shutdown_on_drop: true })
 }
+
+/// `ReuniteError` of `$stream`, in a module of its own halves: no alias, as patterns name it.
+macro_rules! reunite_error {
+    ($stream:ty, $($example:literal)+) => {
+        /// The two halves that were given to [`reunite`](crate::net::split::OwnedReadHalf::reunite) are of different
+        /// streams: both of them.
+        ///
+        /// ```
+        /// # volt::run(async {
+        $(#[doc = $example])+
+        /// # std::io::Result::Ok(())
+        /// # }).unwrap();
+        /// ```
+        #[derive(Debug)]
+        pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
+
+        impl std::fmt::Display for ReuniteError {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("tried to reunite halves that are not from the same socket")
+            }
+        }
+
+        impl std::error::Error for ReuniteError {}
+    };
+}
+pub(super) use reunite_error;
 
 /// A reading half: `$setup` makes `a`, a half of a stream whose other end is `b`.
 macro_rules! read_half {
@@ -232,9 +252,9 @@ impl<S: Half> OwnedReadHalf<S> {
     /// # Ok(()) })
     /// # }
     /// ```
-    pub fn reunite(self, other: OwnedWriteHalf<S>) -> Result<S, ReuniteError<S>> {
+    pub fn reunite(self, other: OwnedWriteHalf<S>) -> Result<S, S::ReuniteError> {
         if !Arc::ptr_eq(&self.0, &other.stream) {
-            return Err(ReuniteError(self, other));
+            return Err(S::unmatched(self, other));
         }
         other.forget();
         Ok(last(self.0))
@@ -263,7 +283,7 @@ impl<S: Half> OwnedWriteHalf<S> {
     /// # Ok(()) })
     /// # }
     /// ```
-    pub fn reunite(self, other: OwnedReadHalf<S>) -> Result<S, ReuniteError<S>> {
+    pub fn reunite(self, other: OwnedReadHalf<S>) -> Result<S, S::ReuniteError> {
         other.reunite(self)
     }
 
@@ -298,20 +318,6 @@ impl<S: Half> Drop for OwnedWriteHalf<S> {
             // A stream that cannot be shut down is not connected any more.
             let _ = self.stream.io().shutdown_write();
         }
-    }
-}
-
-impl<S: Half> fmt::Display for ReuniteError<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("tried to reunite halves that are not from the same socket")
-    }
-}
-
-impl<S: Half> Error for ReuniteError<S> {}
-
-impl<S: Half> fmt::Debug for ReuniteError<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ReuniteError").field(&self.0).field(&self.1).finish()
     }
 }
 

@@ -69,6 +69,13 @@ reader.reunite(writer)?;
             fn io(&self) -> &crate::io::Evented<Self::Io> {
                 &self.io
             }
+            fn unmatched(reader: OwnedReadHalf, writer: OwnedWriteHalf) -> ReuniteError {
+                ReuniteError(reader, writer)
+            }
+        }
+
+        impl crate::net::split::sealed::Reunites for $type {
+            type ReuniteError = ReuniteError;
         }
 
         impl AsRef<$type> for $type {

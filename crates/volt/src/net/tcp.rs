@@ -131,19 +131,14 @@ pub type OwnedReadHalf = split::OwnedReadHalf<TcpStream>;
 /// # }).unwrap();
 /// ```
 pub type OwnedWriteHalf = split::OwnedWriteHalf<TcpStream>;
-/// The error of [`OwnedReadHalf::reunite`](split::OwnedReadHalf::reunite).
-///
-/// ```
-/// # volt::run(async {
-/// use volt::net::tcp::ReuniteError;
-/// use volt::net::{TcpListener, TcpStream};
-///
-/// let listener = TcpListener::bind("127.0.0.1:0").await?;
-/// let (one, _) = TcpStream::connect(listener.local_addr()?).await?.into_split();
-/// let (_, other) = TcpStream::connect(listener.local_addr()?).await?.into_split();
-/// let error: ReuniteError = one.reunite(other).unwrap_err();
-/// assert_ne!(error.0.local_addr()?, error.1.local_addr()?, "halves of two streams");
-/// # std::io::Result::Ok(())
-/// # }).unwrap();
-/// ```
-pub type ReuniteError = split::ReuniteError<TcpStream>;
+split::reunite_error!(
+    TcpStream,
+    "use volt::net::tcp::ReuniteError;"
+    "use volt::net::{TcpListener, TcpStream};"
+    ""
+    "let listener = TcpListener::bind(\"127.0.0.1:0\").await?;"
+    "let (one, _) = TcpStream::connect(listener.local_addr()?).await?.into_split();"
+    "let (_, other) = TcpStream::connect(listener.local_addr()?).await?.into_split();"
+    "let ReuniteError(reader, writer) = one.reunite(other).unwrap_err();"
+    "assert_ne!(reader.local_addr()?, writer.local_addr()?, \"halves of two streams\");"
+);

@@ -240,8 +240,9 @@ impl UdpSocket {
     /// # }
     /// ```
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.io
-            .poll_receive(Direction::Receive, cx, buf, |io, room| Ok((io.try_io(|| SockRef::from(io).peek(room))?, ())))
+        self.io.poll_receive(Direction::Receive, cx, buf, |io, room| {
+            Ok((io.try_io(|| SockRef::from(io).peek(room))?, ()))
+        })
     }
 
     /// [`try_recv`](Self::try_recv) that leaves the datagram in the queue.

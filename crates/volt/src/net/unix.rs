@@ -114,21 +114,16 @@ pub type OwnedReadHalf = split::OwnedReadHalf<UnixStream>;
 /// # }).unwrap();
 /// ```
 pub type OwnedWriteHalf = split::OwnedWriteHalf<UnixStream>;
-/// The error of [`OwnedReadHalf::reunite`](split::OwnedReadHalf::reunite).
-///
-/// ```
-/// # volt::run(async {
-/// use volt::net::UnixStream;
-/// use volt::net::unix::ReuniteError;
-///
-/// let ((a, _x), (b, _y)) = (UnixStream::pair()?, UnixStream::pair()?);
-/// let ((reader, _), (_, writer)) = (a.into_split(), b.into_split());
-/// let error: ReuniteError = reader.reunite(writer).unwrap_err();
-/// assert!(error.0.reunite(error.1).is_err(), "still halves of two streams");
-/// # std::io::Result::Ok(())
-/// # }).unwrap();
-/// ```
-pub type ReuniteError = split::ReuniteError<UnixStream>;
+split::reunite_error!(
+    UnixStream,
+    "use volt::net::UnixStream;"
+    "use volt::net::unix::ReuniteError;"
+    ""
+    "let ((a, _x), (b, _y)) = (UnixStream::pair()?, UnixStream::pair()?);"
+    "let ((reader, _), (_, writer)) = (a.into_split(), b.into_split());"
+    "let ReuniteError(reader, writer) = reader.reunite(writer).unwrap_err();"
+    "assert!(reader.reunite(writer).is_err(), \"still halves of two streams\");"
+);
 
 /// The flags of an open descriptor (`F_GETFL`).
 fn flags(fd: std::os::fd::BorrowedFd<'_>) -> std::io::Result<libc::c_int> {

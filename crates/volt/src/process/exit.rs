@@ -90,7 +90,7 @@ impl Exit {
     /// If there is none, or it has shut down as well.
     fn watch_here(&mut self, child: &StdChild) -> io::Result<()> {
         if Handle::try_current().is_err() {
-            return Err(io::Error::other("the runtime that watches the child has shut down"));
+            return Err(crate::runtime::shut_down("the runtime that watches the child"));
         }
         *self = Self::watch(child)?;
         Ok(())

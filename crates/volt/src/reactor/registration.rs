@@ -167,7 +167,9 @@ impl Registration {
     /// read, and the read is put off.
     #[inline]
     fn look_to_wait(&self, mask: Ready, cx: &Context<'_>) -> Option<Event> {
-        self.look_to_try(mask).filter(|event| !matches!(mask, Ready::READ | Ready::RECEIVE) || !self.puts_off(*event, cx))
+        self.look_to_try(mask).filter(|event| {
+            !matches!(mask, Ready::READ | Ready::RECEIVE) || !self.puts_off(*event, cx)
+        })
     }
 
     /// Whether the read after `event` is put off until the next event, or a look of the reactor that
@@ -318,9 +320,8 @@ impl Event {
     }
 }
 
-#[cold]
 fn shut_down() -> io::Error {
-    io::Error::other("the Volt runtime that drives this I/O object has shut down")
+    crate::runtime::shut_down("the Volt runtime that drives this I/O object")
 }
 
 impl Drop for Registration {

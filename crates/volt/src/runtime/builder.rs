@@ -12,8 +12,9 @@ use super::processors;
 use super::scheduler::idle::MAX_MEMBERS;
 use super::scheduler::shared::{GUESTS, Shared};
 use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
-use super::{Runtime, RuntimeFlavor, start_worker};
+use super::{LocalOptions, LocalRuntime, Runtime, RuntimeFlavor, start_worker};
 use crate::choice;
+use crate::task::Home;
 use crate::time::Clock;
 
 /// Guests are members, too.
@@ -480,6 +481,36 @@ impl Builder {
     /// If the operating system gives no thread or no descriptor: those that were started are
     /// stopped again. If the settings contradict each other, or ask for more than 4,000 workers.
     pub fn build(&mut self) -> io::Result<Runtime> {
+        self.build_at(None)
+    }
+
+    /// Makes the runtime for tasks that need not be `Send`: see [`LocalRuntime`].
+    ///
+    /// ```
+    /// use volt::runtime::{Builder, LocalOptions};
+    ///
+    /// let runtime = Builder::new_current_thread().build_local(LocalOptions::default())?;
+    /// let task = runtime.spawn_local(async { 1 });
+    /// assert_eq!(runtime.block_on(task).unwrap(), 1);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    /// With [`new_multi_thread`](Self::new_multi_thread): such tasks stay on one thread.
+    #[track_caller]
+    pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
+        assert!(
+            self.flavor == RuntimeFlavor::CurrentThread,
+            "`build_local` needs `Builder::new_current_thread`: a `LocalRuntime` has one thread"
+        );
+        LocalRuntime::build(options, |home| self.build_at(Some(home)))
+    }
+
+    /// Makes the runtime; one that is at `home` on one thread.
+    fn build_at(&mut self, home: Option<Home>) -> io::Result<Runtime> {
         let invalid = |message: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         let (workers, clock) = match (self.flavor, self.start_paused) {
             (RuntimeFlavor::MultiThread, true) => {
@@ -501,7 +532,7 @@ impl Builder {
         // Where there are no workers, nobody asks.
         let processors = (workers > 0).then(processors::available).flatten();
         let processors = processors.unwrap_or(usize::MAX);
-        let config = Config { processors, ..self.config.clone() };
+        let config = Config { processors, home, ..self.config.clone() };
         let shared = Shared::new(config, workers, driver, handle);
         #[cfg(unix)]
         crate::process::watch_orphans_in(&shared.driver_handle.reactor);

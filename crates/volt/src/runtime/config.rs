@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::slow_poll;
 use crate::choice::Seeded;
+use crate::task::Home;
 
 /// A callback of the builder.
 pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
@@ -39,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) on_thread_stop: Option<Hook>,
     pub(crate) on_thread_park: Option<Hook>,
     pub(crate) on_thread_unpark: Option<Hook>,
+    /// Of a `LocalRuntime`: its tasks run on one thread only.
+    pub(crate) home: Option<Home>,
     /// Report polls that take longer.
     pub(crate) slow_poll_threshold: Option<Duration>,
     pub(crate) on_slow_poll: Option<slow_poll::Hook>,
@@ -64,6 +67,7 @@ impl Default for Config {
             on_thread_stop: None,
             on_thread_park: None,
             on_thread_unpark: None,
+            home: None,
             slow_poll_threshold: None,
             on_slow_poll: None,
         }

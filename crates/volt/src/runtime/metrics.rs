@@ -42,6 +42,7 @@ pub(crate) struct SlotMetrics {
     pub(crate) steals: Counter,
     pub(crate) stolen: Counter,
     pub(crate) parks: Counter,
+    pub(crate) unparks: Counter,
     pub(crate) lifo_hits: Counter,
     pub(crate) batch_fetches: Counter,
     /// Of its polls. Written by any thread: a watcher, or, after a `block_in_place` in such a poll, the
@@ -55,6 +56,7 @@ impl SlotMetrics {
             steals: Counter::new(),
             stolen: Counter::new(),
             parks: Counter::new(),
+            unparks: Counter::new(),
             lifo_hits: Counter::new(),
             batch_fetches: Counter::new(),
             slow_polls: Counter::new(),
@@ -409,6 +411,25 @@ impl RuntimeMetrics {
     /// If there is no such worker.
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.worker(worker).parks.get()
+    }
+
+    /// How often `worker` went to sleep and woke up, together: it sleeps while this is odd.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async { volt::time::sleep(std::time::Duration::from_millis(1)).await });
+    /// let count = runtime.metrics().worker_park_unpark_count(0);
+    /// assert!(count >= 2 && count % 2 == 0);
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
+        let metrics = self.worker(worker);
+        // This one first: it does not look as if it had woken up before it slept.
+        let unparks = metrics.unparks.get();
+        unparks.wrapping_add(metrics.parks.get())
     }
 
     /// Tasks that were spawned by tasks on `worker`.

@@ -225,7 +225,7 @@ impl Listener {
                 Poll::Ready(Ok(()))
             } else if ended() {
                 self.leaves = false;
-                Poll::Ready(Err(io::Error::other("the runtime has shut down")))
+                Poll::Ready(Err(crate::runtime::shut_down("the runtime")))
             } else {
                 let place = listeners.waiting.get_mut(&self.id).expect("it is alive");
                 std::mem::swap(place, &mut waker);

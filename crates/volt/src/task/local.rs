@@ -21,6 +21,8 @@
 //!
 //! Cost: a wake-up from inside takes no lock; one from outside a lock and a wake-up of the driver.
 
+pub(crate) mod home;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::future::Future;
@@ -113,13 +115,14 @@ impl Driven {
     }
 }
 
-/// True if this thread drives the set whose address this is, or one inside of it: its tasks go on only when what
+/// True if this thread drives the set whose address this is, or one inside of it, or will: its tasks go on only when what
 /// this thread does now has returned.
 pub(crate) fn is_driven_below(scheduler: *const ()) -> bool {
     // SAFETY: as the innermost one, the others are on this thread's stack and in use.
     let outer = |driven: &&Driven| unsafe { driven.outer.as_ref() };
     std::iter::successors(Driven::innermost(), outer)
         .any(|driven| ptr::eq(driven.set.cast(), scheduler))
+        || home::is_of_runtime(scheduler)
 }
 
 /// How many tasks of the set that this thread drives are queued.
@@ -138,7 +141,7 @@ pub(crate) fn is_polled_by_us(waker: &Waker) -> bool {
         && !BY_OTHERS.try_with(Cell::get).unwrap_or(true)
 }
 
-/// Spawns a task on the current [`LocalSet`].
+/// Spawns a task on the current [`LocalSet`], or on the current [`LocalRuntime`](crate::runtime::LocalRuntime).
 ///
 /// # Examples
 /// ```
@@ -155,7 +158,8 @@ pub(crate) fn is_polled_by_us(waker: &Waker) -> bool {
 ///
 /// # Panics
 /// Outside of one: it must be called in a task of a `LocalSet`, in [`LocalSet::run_until`], or
-/// while a [`LocalSet::enter`] guard lives.
+/// while a [`LocalSet::enter`] guard lives; or on the thread of a `LocalRuntime`, in whatever that polls, or while a guard of
+/// its `enter` lives.
 #[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -164,13 +168,13 @@ where
 {
     let current = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
     let current = current.filter(|(level, _)| *level == level::current());
-    let (_, current) = current.expect(
-        "`spawn_local` needs a `LocalSet`: call it inside `LocalSet::run_until`, a local task, or \
-         under `LocalSet::enter`",
+    let current = current.map(|(_, set)| set).or_else(home::of_runtime).expect(
+        "`spawn_local` needs a `LocalSet` or a `LocalRuntime`: call it inside `LocalSet::run_until`, a \
+         local task, or `LocalRuntime::block_on`, or under `enter` of one of them",
     );
     let size = size_of::<F>();
     // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
-    // its guards only, which stay on their thread.
+    // its guards only, which stay on their thread; and that of the runtime only counts on its thread.
     boxed_if_large!(pin future: F => unsafe { Shared::spawn(&current, future, size) })
 }
 
@@ -441,8 +445,9 @@ impl Future for LocalSet {
     }
 }
 
-impl Drop for LocalSet {
-    fn drop(&mut self) {
+impl LocalSet {
+    /// Drops all tasks, and what is spawned later at once.
+    pub(crate) fn close(&self) {
         self.drive(|| {
             self.shared.owned.close_and_cancel(|| ());
             let mut attempt = 0;
@@ -458,6 +463,12 @@ impl Drop for LocalSet {
                 }
             }
         });
+    }
+}
+
+impl Drop for LocalSet {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 

@@ -144,6 +144,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
     }
     calls! { runtime::Builder:
         fn build(&'b mut runtime::Builder) -> io::Result<runtime::Runtime>;
+        fn build_local(&'b mut runtime::Builder, runtime::LocalOptions) -> io::Result<runtime::LocalRuntime>;
         fn enable_all(&'b mut runtime::Builder) -> &'b mut runtime::Builder;
         fn enable_io(&'b mut runtime::Builder) -> &'b mut runtime::Builder;
         fn enable_time(&'b mut runtime::Builder) -> &'b mut runtime::Builder;
@@ -184,11 +185,23 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn spawn::<Ready<u8>>(&'b runtime::Runtime, Ready<u8>) -> task::JoinHandle<u8>;
         fn spawn_blocking::<fn() -> u8, u8>(&'b runtime::Runtime, fn() -> u8) -> task::JoinHandle<u8>;
     }
+    calls! { runtime::LocalRuntime:
+        fn block_on::<Ready<u8>>(&'b runtime::LocalRuntime, Ready<u8>) -> u8;
+        fn enter(&'b runtime::LocalRuntime) -> runtime::EnterGuard<'b>;
+        fn handle(&'b runtime::LocalRuntime) -> &'b runtime::Handle;
+        fn metrics(&'b runtime::LocalRuntime) -> runtime::RuntimeMetrics;
+        fn new() -> io::Result<runtime::LocalRuntime>;
+        fn shutdown_background(runtime::LocalRuntime);
+        fn shutdown_timeout(runtime::LocalRuntime, Duration);
+        fn spawn_local::<Ready<u8>>(&'b runtime::LocalRuntime, Ready<u8>) -> task::JoinHandle<u8>;
+        fn spawn_blocking::<fn() -> u8, u8>(&'b runtime::LocalRuntime, fn() -> u8) -> task::JoinHandle<u8>;
+    }
     calls! { runtime::RuntimeMetrics:
         fn global_queue_depth(&'b runtime::RuntimeMetrics) -> usize;
         fn num_alive_tasks(&'b runtime::RuntimeMetrics) -> usize;
         fn num_workers(&'b runtime::RuntimeMetrics) -> usize;
         fn worker_park_count(&'b runtime::RuntimeMetrics, usize) -> u64;
+        fn worker_park_unpark_count(&'b runtime::RuntimeMetrics, usize) -> u64;
     }
     calls! { runtime::TryCurrentError:
         fn is_missing_context(&'b runtime::TryCurrentError) -> bool;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::io::ReadBuf;
 
-use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
+use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 use crate::io::{Evented, Interest};
 use crate::net::addr::{ToSocketAddrs, try_each};
 use crate::net::{split, stream};

@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 
 use super::addr::from_path;
-use super::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, SocketAddr, UCred, WriteHalf, ucred};
+use super::{
+    OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, SocketAddr, UCred, WriteHalf, ucred,
+};
 use crate::io::{Evented, Interest};
 use crate::net::{split, stream};
 use crate::reactor::{Handle, Start};

@@ -18,8 +18,6 @@ use super::task;
 use crate::runtime::{contain, context, thread_name};
 use crate::task::{JoinHandle, Notified, TaskQueue};
 
-const SHUT_DOWN: &str = "the runtime has shut down";
-
 /// A hook of the builder.
 pub(super) type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
 
@@ -189,7 +187,7 @@ impl Pool {
             drop(inner);
             let mandatory = task::is_mandatory(&task);
             shared.refuse(task);
-            return if mandatory { Err(io::Error::other(SHUT_DOWN)) } else { Ok(()) };
+            return if mandatory { Err(crate::runtime::shut_down("the runtime")) } else { Ok(()) };
         }
         shared.push(&mut inner, task);
         self.dispatch(inner);

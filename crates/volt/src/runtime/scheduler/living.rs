@@ -45,7 +45,7 @@ use super::shared::Shared;
 use super::threads::{BEFORE_PAUSES, wait_briefly};
 use super::worker::Worker;
 use crate::runtime::context;
-use crate::task::Notified;
+use crate::task::{Home, Notified};
 
 /// What one member has spawned and finished. Wraps around.
 pub(crate) struct Tally {
@@ -178,7 +178,8 @@ impl Shared {
 
     /// How many tasks have been spawned and are not complete.
     pub(crate) fn alive_tasks(&self) -> usize {
-        Tally::alive(self.tallies(), Tally::spawned) as usize
+        let local = self.config.home.as_ref().map_or(0, Home::alive_tasks);
+        Tally::alive(self.tallies(), Tally::spawned) as usize + local
     }
 
     /// How many tasks have ever been spawned.

@@ -469,6 +469,9 @@ impl Shared {
 
     /// Makes the calling thread a guest, if there is room: its index.
     pub(super) fn attach_guest(&self, park: &Arc<Park>) -> Option<usize> {
+        if self.config.home.as_ref().is_some_and(|home| !home.is_here()) {
+            return None;
+        }
         let room = self.slots.len() - self.workers;
         // ORD relaxed: the exchange below decides.
         let mut guests = self.guests.load(Relaxed);

@@ -516,6 +516,12 @@ impl Worker<'_> {
             self.shared.idle.drop_roles(self.index);
         }
         self.searching.set(true);
+        self.gets_up();
+    }
+
+    /// It is no longer parked.
+    fn gets_up(&self) {
+        self.slot.metrics.unparks.add(1);
         self.stage.set(Stage::Running);
     }
 
@@ -527,7 +533,7 @@ impl Worker<'_> {
                 SelfUnpark::Up => {
                     self.roles.set(Roles::default());
                     self.searching.set(search);
-                    self.stage.set(Stage::Running);
+                    self.gets_up();
                     break;
                 }
                 SelfUnpark::Claimed => {
