@@ -450,6 +450,36 @@ fn metrics_name_each_mechanism() {
 type PerWorker = fn(&RuntimeMetrics, usize) -> u64;
 type Total = fn(&RuntimeMetrics) -> u64;
 
+/// What a worker does in its polls counts, and what it sleeps does not.
+#[test]
+fn a_worker_is_busy_while_it_polls() {
+    let started = std::time::Instant::now();
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let metrics = rt.metrics();
+    let busy = || metrics.worker_total_busy_duration(0);
+    let polls = |time| {
+        let (done, ended) = mpsc::channel();
+        rt.spawn(async move {
+            std::thread::sleep(time);
+            // Counted once the worker has gone on.
+            volt::time::sleep(Duration::from_millis(1)).await;
+            done.send(()).unwrap();
+        });
+        // Not in `join`, which would run the task here.
+        ended.recv().unwrap();
+    };
+    polls(Duration::from_millis(1));
+    let before = busy();
+    std::thread::sleep(Duration::from_millis(20));
+    polls(Duration::from_millis(40));
+    let gained = busy() - before;
+    assert!(gained >= Duration::from_millis(40), "{gained:?}");
+    let asleep = started.elapsed().checked_sub(busy()).expect("it is one thread");
+    assert!(asleep >= Duration::from_millis(20), "{asleep:?}");
+    let counts = metrics.worker_park_unpark_count(0);
+    assert!(counts >= 2 * metrics.worker_park_count(0) - 1, "{counts}");
+}
+
 /// 100 tasks from a worker's LIFO slot; and two, of which one is stolen, if that can be.
 fn use_the_workers(rt: &Runtime, workers: usize) {
     let (done, ended) = mpsc::channel();

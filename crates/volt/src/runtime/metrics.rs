@@ -1,6 +1,7 @@
 //! Statistics.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, AtomicU64};
 
@@ -43,6 +44,8 @@ pub(crate) struct SlotMetrics {
     pub(crate) stolen: Counter,
     pub(crate) parks: Counter,
     pub(crate) unparks: Counter,
+    /// For how long it was awake.
+    pub(crate) busy_ns: Counter,
     pub(crate) lifo_hits: Counter,
     pub(crate) batch_fetches: Counter,
     /// Of its polls. Written by any thread: a watcher, or, after a `block_in_place` in such a poll, the
@@ -57,6 +60,7 @@ impl SlotMetrics {
             stolen: Counter::new(),
             parks: Counter::new(),
             unparks: Counter::new(),
+            busy_ns: Counter::new(),
             lifo_hits: Counter::new(),
             batch_fetches: Counter::new(),
             slow_polls: Counter::new(),
@@ -430,6 +434,29 @@ impl RuntimeMetrics {
         // This one first: it does not look as if it had woken up before it slept.
         let unparks = metrics.unparks.get();
         unparks.wrapping_add(metrics.parks.get())
+    }
+
+    /// For how long `worker` was awake, in all: it polled tasks, or looked for some. By the runtime's clock, and counted
+    /// between its polls, every so often, and before it sleeps.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
+    /// runtime.block_on(async {
+    ///     volt::time::sleep(Duration::from_millis(1)).await;
+    ///     std::thread::sleep(Duration::from_millis(5));
+    ///     volt::time::sleep(Duration::from_millis(30)).await;
+    /// });
+    /// let busy = runtime.metrics().worker_total_busy_duration(0);
+    /// assert!(busy >= Duration::from_millis(5), "it slept in a poll");
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such worker.
+    pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
+        Duration::from_nanos(self.worker(worker).busy_ns.get())
     }
 
     /// Tasks that were spawned by tasks on `worker`.

@@ -201,6 +201,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn num_alive_tasks(&'b runtime::RuntimeMetrics) -> usize;
         fn num_workers(&'b runtime::RuntimeMetrics) -> usize;
         fn worker_park_count(&'b runtime::RuntimeMetrics, usize) -> u64;
+        fn worker_total_busy_duration(&'b runtime::RuntimeMetrics, usize) -> Duration;
         fn worker_park_unpark_count(&'b runtime::RuntimeMetrics, usize) -> u64;
     }
     calls! { runtime::TryCurrentError:

@@ -223,8 +223,13 @@ impl Worker<'_> {
     /// meanwhile, and a time without a processor, count as well: so nothing is decided for good.)
     #[inline]
     pub(super) fn judge_run(&self) {
-        if self.shared.sleep.doze.is_used() {
-            self.judge_run_at(self.now_ns());
+        let judges = self.shared.sleep.doze.is_used();
+        if judges || self.is_counted() {
+            let now = self.now_ns();
+            self.was_busy(now);
+            if judges {
+                self.judge_run_at(now);
+            }
         }
     }
 

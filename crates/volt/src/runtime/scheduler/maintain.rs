@@ -36,6 +36,7 @@ impl Worker<'_> {
         let queued = if counts { 0 } else { self.slot.batch.len() };
         let now = self.now_ns();
         let tick = self.pace.tick(now, queued);
+        self.was_busy(now);
         self.look_for_crowd(now);
         self.rested.set(false);
         self.forget_what_was_sent();

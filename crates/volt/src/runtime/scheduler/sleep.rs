@@ -249,6 +249,7 @@ impl Worker<'_> {
         };
         memory::keep();
         let now = self.now_ns();
+        self.busy_since.set(now);
         self.rested.set(self.pace.woke(now, turned));
         if roles.driver && !turned {
             self.pace.look_if_due(now);

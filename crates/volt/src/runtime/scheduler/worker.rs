@@ -71,6 +71,8 @@ pub(crate) struct Worker<'r> {
     pub(super) park: &'r Arc<Park>,
     pub(super) stage: Cell<Stage>,
     pub(super) searching: Cell<bool>,
+    /// Until when what it did is counted, or when it woke up since; 0 if neither is known.
+    pub(super) busy_since: Cell<u64>,
     /// It has run something since it last woke up.
     pub(super) ran: Cell<bool>,
     pub(super) roles: Cell<Roles>,
@@ -168,6 +170,7 @@ impl<'r> Worker<'r> {
             park,
             stage: Cell::new(Stage::Running),
             searching: Cell::new(false),
+            busy_since: Cell::new(0),
             ran: Cell::new(false),
             roles: Cell::new(Roles::default()),
             watch: Cell::new(Watch::default()),
@@ -625,6 +628,20 @@ impl<'r> Worker<'r> {
 
     // ---- Clock and end
 
+    /// Is it one of those whose statistics are told?
+    pub(super) fn is_counted(&self) -> bool {
+        self.index < self.shared.workers.max(1)
+    }
+
+    /// Counts the time that it was awake.
+    #[inline]
+    pub(super) fn was_busy(&self, now: u64) {
+        let since = self.busy_since.replace(now);
+        if since > 0 {
+            self.slot.metrics.busy_ns.add(now.saturating_sub(since));
+        }
+    }
+
     /// The runtime's clock. It stands still in models, which have to be repeatable.
     #[inline]
     pub(super) fn now_ns(&self) -> u64 {
@@ -634,6 +651,7 @@ impl<'r> Worker<'r> {
     /// The life of a worker thread.
     pub(crate) fn run_thread(&self) {
         let _seeded = self.shared.config.seed_choices(self.index);
+        self.busy_since.set(self.now_ns());
         self.run();
         if !self.handed_over.get() {
             self.end();
