@@ -3,7 +3,8 @@
 //! Writing is registered late. Most sockets never fill their send buffer, yet every
 //! datagram or unix message that a peer takes out would make a "writable" event, and each new socket
 //! one at once. So a socket starts out writable by assumption, and the operating system is asked
-//! about it when a write has found no room for the first time ([`Registration::used_up`]).
+//! about it when a write has found no room for the first time ([`Registration::used_up`]). One that connects waits for such an
+//! event first ([`Registration::disarm`]).
 //!
 //! Ordering: `armed` orders nothing. Whoever finds no room has cleared WRITABLE first; registering
 //! the interest, once or twice, makes the system report the current state, so an event follows if
@@ -51,8 +52,6 @@ struct LateWrite {
 pub(crate) enum Start {
     /// An open socket: worth a read, and writable until a write finds no room.
     Open,
-    /// As `Open`, but nothing to read is expected yet.
-    Quiet,
     /// Nothing is known: wait for events.
     Unknown,
 }
@@ -71,7 +70,7 @@ impl Registration {
         start: Start,
     ) -> io::Result<Self> {
         let ready = match start {
-            Start::Open | Start::Quiet => Ready::WRITABLE,
+            Start::Open => Ready::WRITABLE,
             Start::Unknown => Ready::EMPTY,
         };
         let late = cfg!(unix) && !ready.is_empty() && interest.is_writable();
@@ -134,6 +133,22 @@ impl Registration {
         self.handle.0.registry.reregister(&mut source, token, self.late.interest.to_mio())?;
         // ORD relaxed: see the module's documentation.
         self.late.armed.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// The source is writable, by an event: the system is asked about that no longer, until a write finds no room. Nobody else
+    /// uses the source yet.
+    ///
+    /// # Errors
+    /// If the system's limit is reached.
+    #[cfg(unix)]
+    pub(crate) fn disarm(&self) -> io::Result<()> {
+        let Some(first) = self.late.interest.remove(Interest::WRITABLE) else { return Ok(()) };
+        let token = mio::Token(self.key.token.0);
+        let mut source = mio::unix::SourceFd(&self.late.fd);
+        self.handle.0.registry.reregister(&mut source, token, first.to_mio())?;
+        // ORD relaxed: see the module's documentation.
+        self.late.armed.store(false, Relaxed);
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl Pair {
         let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
         a.set_nonblocking(true).unwrap();
         b.set_nonblocking(true).unwrap();
-        let registrations = [&a, &b].map(|end| register(handle, end, Start::Quiet).unwrap());
+        let registrations = [&a, &b].map(|end| register(handle, end, Start::Open).unwrap());
         Self { ends: [a, b], registrations }
     }
 
@@ -301,4 +301,25 @@ fn shutdown_ends_waits_and_refuses_registrations() {
     drop(reactor);
     drop(handle);
     assert!(matches!(registration.poll_ready(Direction::Write, &mut cx), Poll::Ready(Err(_))));
+}
+
+#[test]
+fn who_has_connected_hears_no_more_of_room_until_there_was_none() {
+    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    a.set_nonblocking(true).unwrap();
+    let registration = register(&handle, &a, Start::Unknown).unwrap();
+    assert!(registration.look_to_try(Ready::WRITE).is_none(), "nothing is known");
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    registration.disarm().unwrap();
+    let events = |reactor: &mut Reactor| {
+        io::Write::write_all(&mut &a, b"data").unwrap();
+        io::Read::read_exact(&mut &b, &mut [0; 4]).unwrap();
+        reactor.turn(&handle, Some(Duration::ZERO)).unwrap()
+    };
+    assert_eq!(events(&mut reactor), 0, "the peer has taken a message");
+    let event = registration.look_to_try(Ready::WRITE).expect("it is writable still");
+    registration.used_up(event, Ready::WRITE).unwrap();
+    assert_eq!(reactor.turn(&handle, LONG).unwrap(), 1);
+    assert_eq!(events(&mut reactor), 1, "as it is asked about");
 }

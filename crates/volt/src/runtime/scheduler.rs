@@ -4,7 +4,7 @@
 //! | about                         | files |
 //! |-------------------------------|-------|
 //! | queues                        | `ring.rs` and `lifo.rs` (a member's own), `injector.rs` (everybody's), `fetch.rs` (between the two), `steal.rs` (from others) |
-//! | how long, how often           | `pace.rs` (ticks), `maintain.rs` (between two), `early.rs` (sooner), `quick.rs` (which tasks are quick), `round.rs` (when `block_on`'s future is next) |
+//! | how long, how often           | `pace.rs` (ticks), `maintain.rs` (between two), `early.rs` and `yields.rs` (sooner), `quick.rs` (which tasks are quick), `round.rs` (when `block_on`'s future is next) |
 //! | sleeping                      | `sleep.rs` (the way there and back), `park.rs` (where), `wish.rs` (who waits in the driver) |
 //! | who does not come back        | `stall.rs` (a watcher looks after others), `doze.rs` (and seldom while all is calm), `crowd.rs` (other programs have the processors) |
 //! | threads in `block_on`, `join` | `guest.rs`, `visits.rs` (for a moment), `waiting.rs` (beside), `below.rs` (on top of tasks), `shy.rs` and `vain.rs` (better leave tasks to others) |
@@ -46,3 +46,4 @@ mod visits;
 mod waiting;
 mod wish;
 pub(crate) mod worker;
+mod yields;

@@ -99,10 +99,6 @@ impl TcpStream {
         io: mio::net::TcpStream,
     ) -> io::Result<Self> {
         let interest = stream::interest();
-        if io.peer_addr().is_ok() {
-            // It is there already, as on the loopback interface: no event to wait for.
-            return Ok(Self { io: Evented::new(handle, io, interest, Start::Quiet)? });
-        }
         let io = Evented::new(handle, io, interest, Start::Unknown)?;
         io.ready(Interest::WRITABLE).await?;
         match io.take_error()? {

@@ -103,14 +103,14 @@ impl UnixStream {
         io: mio::net::UnixStream,
     ) -> io::Result<Self> {
         let interest = stream::interest();
-        if io.peer_addr().is_ok() {
-            return Ok(Self { io: Evented::new(handle, io, interest, Start::Quiet)? });
-        }
         let io = Evented::new(handle, io, interest, Start::Unknown)?;
         io.ready(Interest::WRITABLE).await?;
         match io.take_error()? {
             Some(error) => Err(error),
-            None => Ok(Self { io }),
+            None => {
+                io.registration().disarm()?;
+                Ok(Self { io })
+            }
         }
     }
 

@@ -276,6 +276,7 @@ impl Worker<'_> {
             None => {
                 if goes_behind != Before::Nothing && self.root_woken() {
                     // It has woken itself, as to give the others a turn: the first of these is next.
+                    self.note_yield();
                     self.before_root.set(self.behind_itself(goes_behind));
                 }
                 ControlFlow::Continue(self.step_after_root())

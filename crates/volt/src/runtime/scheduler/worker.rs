@@ -35,6 +35,7 @@ use super::quick::{self, QUICK_NS};
 use super::shared::{Shared, Slot};
 use super::stall::Watch;
 use super::vain::Vain;
+use super::yields::Yields;
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
@@ -100,6 +101,8 @@ pub(crate) struct Worker<'r> {
     pub(super) sent: Cell<usize>,
     /// The tasks of the batch are such.
     pub(super) batch_is_own: Cell<bool>,
+    /// For a current-thread runtime's.
+    pub(super) yields: Yields,
     /// Tasks from the LIFO slot before the ring has its turn.
     pub(super) lifo_left: Cell<u32>,
     /// Where the task that is polled, or was last, has waited.
@@ -187,6 +190,7 @@ impl<'r> Worker<'r> {
             pace: Pace::new(&shared.config),
             sent: Cell::new(0),
             batch_is_own: Cell::new(false),
+            yields: Yields::default(),
             lifo_left: Cell::new(LIFO_RUN),
             waited: Cell::new(Waited::Elsewhere),
             fan_in: Cell::new(false),
@@ -594,6 +598,7 @@ impl<'r> Worker<'r> {
     /// A task was woken while it ran.
     #[inline]
     pub(crate) fn schedule_yielded(&self, task: Notified) {
+        self.note_yield();
         let task = task.into_raw();
         if let Some(other) = self.yielded.replace(Some(task)) {
             // Cannot happen between two polls; a blocking join may have left one.
