@@ -141,14 +141,15 @@ impl Registration {
     ///
     /// # Errors
     /// If the system's limit is reached.
-    #[cfg(unix)]
     pub(crate) fn disarm(&self) -> io::Result<()> {
-        let Some(first) = self.late.interest.remove(Interest::WRITABLE) else { return Ok(()) };
-        let token = mio::Token(self.key.token.0);
-        let mut source = mio::unix::SourceFd(&self.late.fd);
-        self.handle.0.registry.reregister(&mut source, token, first.to_mio())?;
-        // ORD relaxed: see the module's documentation.
-        self.late.armed.store(false, Relaxed);
+        #[cfg(unix)]
+        if let Some(first) = self.late.interest.remove(Interest::WRITABLE) {
+            let token = mio::Token(self.key.token.0);
+            let mut source = mio::unix::SourceFd(&self.late.fd);
+            self.handle.0.registry.reregister(&mut source, token, first.to_mio())?;
+            // ORD relaxed: see the module's documentation.
+            self.late.armed.store(false, Relaxed);
+        }
         Ok(())
     }
 

@@ -103,7 +103,10 @@ impl TcpStream {
         io.ready(Interest::WRITABLE).await?;
         match io.take_error()? {
             Some(error) => Err(error),
-            None => Ok(Self { io }),
+            None => {
+                io.registration().disarm()?;
+                Ok(Self { io })
+            }
         }
     }
 

@@ -37,6 +37,7 @@ impl Worker<'_> {
         let now = self.now_ns();
         let tick = self.pace.tick(now, queued);
         self.was_busy(now);
+        self.note_sources();
         self.look_for_crowd(now);
         self.rested.set(false);
         self.forget_what_was_sent();

@@ -64,6 +64,7 @@ impl Worker<'_> {
     pub(super) fn begin_visit(&self) {
         // ORD relaxed: see the module's documentation.
         self.pace.goes_on(self.shared.visits.until_injector.load(Relaxed));
+        self.note_sources();
     }
 
     /// A guest leaves.

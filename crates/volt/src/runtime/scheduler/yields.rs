@@ -28,6 +28,8 @@ pub(super) struct Yields {
     count: Cell<usize>,
     rounds: Cell<u32>,
     look: Cell<bool>,
+    /// Is anybody to be looked for? As of the last tick, or the last sleep.
+    counts: Cell<bool>,
 }
 
 impl Yields {
@@ -59,9 +61,15 @@ impl Worker<'_> {
     /// What is polled has been woken meanwhile.
     #[inline]
     pub(super) fn note_yield(&self) {
-        if self.shared.is_current_thread() && self.shared.driver_handle.reactor.registered() > 0 {
+        if self.yields.counts.get() {
             self.note_yield_beside_sources();
         }
+    }
+
+    /// Looks if there are sockets, and nobody else who looks at them.
+    pub(super) fn note_sources(&self) {
+        let alone = self.shared.is_current_thread();
+        self.yields.counts.set(alone && self.shared.driver_handle.reactor.registered() > 0);
     }
 
     #[inline(never)]
