@@ -65,6 +65,20 @@ fn who_connects_in_a_loop_lets_the_listener_accept() {
     });
 }
 
+/// More at once than the standard library's listener has room for.
+#[test]
+fn a_listener_has_room_for_many_that_come_at_once() {
+    each(|| async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900));
+        let come: Vec<_> = (0..180).map(|_| connect().unwrap()).collect();
+        for _ in &come {
+            bounded(listener.accept()).await.unwrap();
+        }
+    });
+}
+
 /// Where only this thread looks for events.
 #[test]
 fn what_was_sent_has_arrived_after_some_yields() {

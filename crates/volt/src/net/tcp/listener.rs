@@ -33,6 +33,9 @@ pub struct TcpListener {
 
 crate::net::share::descriptor!(TcpListener);
 
+/// So many connections wait to be accepted at most. The system may set a lower limit.
+const BACKLOG: i32 = 1024;
+
 impl TcpListener {
     /// Listens at `addr`, with `SO_REUSEADDR` (not on Windows) and a backlog of 1024; use
     /// [`TcpSocket`](super::TcpSocket) for other choices. Port 0 lets the system choose.
@@ -58,7 +61,10 @@ impl TcpListener {
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
         let caller = "TcpListener::bind";
         try_each(caller, addr, |addr| async move {
-            Self::new(caller, mio::net::TcpListener::bind(addr)?)
+            let io = mio::net::TcpListener::bind(addr)?;
+            // `mio` has room for 128, as the standard library: less than a server gets at once.
+            socket2::SockRef::from(&io).listen(BACKLOG)?;
+            Self::new(caller, io)
         })
         .await
     }
