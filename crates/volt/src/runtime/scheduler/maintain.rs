@@ -60,7 +60,11 @@ impl Worker<'_> {
         if tick.long_ns.is_some() && self.overtook.replace(false) {
             self.send_batch_back();
         }
-        if tick.look || self.yields.take_look() {
+        let all_yielded = self.yields.take_look();
+        if all_yielded && !tick.look {
+            self.look_beside_visits(Why::Due);
+        }
+        if tick.look {
             self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);
             self.look_at_driver(if tick.long_ns.is_some() { Why::Hurry } else { Why::Due });
             self.overtakes.set(false);

@@ -92,6 +92,18 @@ impl Worker<'_> {
         }
     }
 
+    /// Looks at the driver, which does not count as a turn for those who come: it tells nothing of when.
+    pub(super) fn look_beside_visits(&self, why: Why) {
+        let (visits, turns) = (&self.shared.visits, &self.shared.driver_turns);
+        // ORD relaxed: see the module's documentation.
+        let was_seen = visits.turns.load(Relaxed) == turns.get();
+        self.look_at_driver(why);
+        if was_seen {
+            // ORD relaxed: as above.
+            visits.turns.store(turns.get(), Relaxed);
+        }
+    }
+
     /// Looks at the driver now, and next into the injector.
     pub(super) fn look_around(&self) {
         self.look_at_driver(Why::Due);
