@@ -6,15 +6,12 @@ mod support;
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd};
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use support::{bounded, each, stays_pending, tcp_pair};
 use volt::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use volt::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixSocket, UnixStream};
-use volt::runtime::Builder;
 
 /// Echoes until the end of the stream.
 async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
@@ -41,87 +38,6 @@ async fn round_trip(stream: impl AsyncRead + AsyncWrite + Send + 'static, size: 
     reader.read_to_end(&mut back).await.unwrap();
     writing.await.unwrap();
     assert!(back == data, "{} bytes came back of {size}", back.len());
-}
-
-/// The queue of a listener is short, and a connection that finds it full is tried again after a second.
-#[test]
-fn who_connects_in_a_loop_lets_the_listener_accept() {
-    each(|| async {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let listener = socket.listen(16).unwrap();
-        let address = listener.local_addr().unwrap();
-        let acceptor = volt::spawn(async move {
-            for _ in 0..64 {
-                listener.accept().await.unwrap();
-            }
-        });
-        let start = std::time::Instant::now();
-        for _ in 0..64 {
-            bounded(TcpStream::connect(address)).await.unwrap();
-        }
-        bounded(acceptor).await.unwrap();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
-    });
-}
-
-/// More at once than the standard library's listener has room for.
-#[test]
-fn a_listener_has_room_for_many_that_come_at_once() {
-    each(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let connect = || std::net::TcpStream::connect_timeout(&address, Duration::from_millis(900));
-        let come: Vec<_> = (0..180).map(|_| connect().unwrap()).collect();
-        for _ in &come {
-            bounded(listener.accept()).await.unwrap();
-        }
-    });
-}
-
-/// Where only this thread looks for events.
-#[test]
-fn what_was_sent_has_arrived_after_some_yields() {
-    let rt = Builder::new_current_thread().build().unwrap();
-    for beside in [0, 3] {
-        rt.block_on(bounded(async {
-            let (mut client, mut server) = tcp_pair().await;
-            let echo = volt::spawn(async move {
-                let mut byte = [0];
-                while server.read_exact(&mut byte).await.is_ok() {
-                    server.write_all(&byte).await.unwrap();
-                }
-            });
-            // Others that do nothing else either.
-            let stop = Arc::new(AtomicBool::new(false));
-            let others: Vec<_> = (0..beside)
-                .map(|_| {
-                    let stop = stop.clone();
-                    volt::spawn(async move {
-                        while !stop.load(Ordering::Relaxed) {
-                            volt::task::yield_now().await;
-                        }
-                    })
-                })
-                .collect();
-            for round in 0..10 {
-                client.write_all(&[round]).await.unwrap();
-                let (mut byte, mut yields) = ([0], 0);
-                while client.try_read(&mut byte).is_err() {
-                    volt::task::yield_now().await;
-                    yields += 1;
-                }
-                assert_eq!(byte, [round]);
-                assert!(yields <= 10, "{yields} beside {beside}, round {round}");
-            }
-            stop.store(true, Ordering::Relaxed);
-            for other in others {
-                other.await.unwrap();
-            }
-            drop(client);
-            echo.await.unwrap();
-        }));
-    }
 }
 
 #[test]
