@@ -25,7 +25,7 @@ fn who_connects_in_a_loop_lets_the_listener_accept() {
                 listener.accept().await.unwrap();
             }
         });
-        let start = std::time::Instant::now();
+        let start = volt::time::Instant::now();
         for _ in 0..64 {
             bounded(TcpStream::connect(address)).await.unwrap();
         }
