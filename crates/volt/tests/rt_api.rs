@@ -480,6 +480,19 @@ fn a_worker_is_busy_while_it_polls() {
     assert!(counts >= 2 * metrics.worker_park_count(0) - 1, "{counts}");
 }
 
+#[test]
+fn the_one_thread_is_busy_in_each_block_on() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    for _ in 0..3 {
+        rt.block_on(async {
+            volt::task::yield_now().await;
+            std::thread::sleep(Duration::from_millis(10));
+        });
+    }
+    let busy = rt.metrics().worker_total_busy_duration(0);
+    assert!(busy >= Duration::from_millis(30), "{busy:?}");
+}
+
 /// 100 tasks from a worker's LIFO slot; and two, of which one is stolen, if that can be.
 fn use_the_workers(rt: &Runtime, workers: usize) {
     let (done, ended) = mpsc::channel();

@@ -116,18 +116,29 @@ fn other_threads_spawn_on_it_and_do_not_run_it() {
 }
 
 #[test]
-fn a_set_inside_of_it_is_nearer() {
+fn the_current_runtime_is_nearer_than_a_set() {
     let runtime = LocalRuntime::new().unwrap();
     runtime.block_on(bounded(async {
         let inner = LocalSet::new();
-        let task = {
+        let (own, other) = {
             let _inside = inner.enter();
-            spawn_local(std::future::pending::<()>())
+            (inner.spawn_local(std::future::pending::<()>()), spawn_local(yield_now()))
         };
         inner.run_until(yield_now()).await;
         drop(inner);
-        assert!(task.await.unwrap_err().is_cancelled(), "it was of that set");
+        assert!(own.await.unwrap_err().is_cancelled(), "it was of that set");
+        other.await.unwrap();
     }));
+    // Also than the set of the one that is running.
+    let second = LocalRuntime::new().unwrap();
+    let task = runtime.block_on(bounded(async {
+        let _inside = second.enter();
+        let task = spawn_local(async { 1 });
+        yield_now().await;
+        assert!(!task.is_finished());
+        Some(task)
+    }));
+    assert_eq!(second.block_on(bounded(task.unwrap())).unwrap(), 1);
     // Another runtime's context hides it.
     let other = Builder::new_current_thread().build().unwrap();
     let _outer = runtime.enter();
@@ -212,7 +223,7 @@ fn a_panic_stays_in_its_task() {
     }));
     assert!(bad.unwrap_err().is_panic());
     assert_eq!(*good.unwrap(), 5);
-    let outer = catch_unwind(AssertUnwindSafe(|| runtime.block_on(async { panic!("outer") })));
+    let outer = catch_unwind(|| runtime.block_on(async { panic!("outer") }));
     assert_eq!(message(outer.unwrap_err()), "outer");
     assert_eq!(runtime.block_on(async { spawn_local(async { 6 }).await.unwrap() }), 6);
 }

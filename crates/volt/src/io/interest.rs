@@ -10,6 +10,8 @@ const READ_CLOSED: u8 = 1 << 2;
 const WRITE_CLOSED: u8 = 1 << 3;
 const PRIORITY: u8 = 1 << 4;
 const ERROR: u8 = 1 << 5;
+/// Of an interest only: it is the one of a receive.
+const RECEIVES: u8 = 1 << 6;
 const NAMES: [(u8, &str); 6] = [
     (READABLE, "READABLE"),
     (WRITABLE, "WRITABLE"),
@@ -78,8 +80,9 @@ impl Interest {
     /// ```
     pub const ERROR: Self = Self(ERROR);
 
-    /// What receives datagrams: a datagram, or the error of one that was sent, of which there may be no other sign.
-    pub(crate) const RECEIVE: Self = Self(READABLE | ERROR);
+    /// What receives datagrams: a datagram, or the error of one that was sent, of which there may be no other sign. Not a
+    /// caller's `READABLE | ERROR`: which queue that asks, only the caller knows.
+    pub(crate) const RECEIVE: Self = Self(READABLE | ERROR | RECEIVES);
 
     predicates! {
         is_readable: READABLE, "the interest includes reading",
@@ -120,7 +123,7 @@ impl Interest {
 
     /// The readiness that satisfies this interest.
     pub(crate) const fn mask(self) -> Ready {
-        let mut mask = self.0;
+        let mut mask = self.0 & !RECEIVES;
         if self.0 & (READABLE | PRIORITY) != 0 {
             mask |= READ_CLOSED;
         }
@@ -350,7 +353,7 @@ mod tests {
         assert_eq!(both.refuted(), Ready::READABLE | Ready::WRITABLE);
         assert_eq!(
             (Interest::READABLE | Interest::ERROR).refuted(),
-            Ready::READABLE | Ready::READ_CLOSED | Ready::ERROR
+            Ready::READABLE | Ready::ERROR
         );
         #[cfg(target_os = "linux")]
         assert_eq!(Interest::PRIORITY.refuted(), Ready::URGENT);

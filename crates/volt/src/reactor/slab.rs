@@ -355,7 +355,7 @@ impl View {
         let source = &chunk.sources[slot];
         let current = source.set(token.generation(), ready);
         if current {
-            if ready.intersects(Ready::RECEIVE) {
+            if ready.intersects(Ready::READ) {
                 self.useful += 1;
                 self.last_read = Some(token.index());
                 self.old[place].forget(1 << slot);

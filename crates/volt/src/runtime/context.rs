@@ -316,6 +316,11 @@ pub(crate) fn is_member_of(shared: &Shared) -> bool {
     current_worker(|worker| worker.is_some_and(|worker| ptr::eq(&**worker.shared, shared)))
 }
 
+/// True if this thread looks at its sockets when all that can run has yielded.
+pub(crate) fn looks_between_yields() -> bool {
+    current_worker(|worker| worker.is_some_and(Worker::looks_between_yields))
+}
+
 /// True while this thread, a member, handles what happened in the driver.
 pub(crate) fn turns_driver() -> bool {
     current_worker(|worker| worker.is_some_and(Worker::turns_driver))

@@ -22,7 +22,7 @@ pub(crate) fn shut_down(what: &'static str) -> io::Error {
     io::Error::other(Ended(what))
 }
 
-/// True if `error` is that of a socket, a child, a signal or a file whose runtime has shut down.
+/// True if `error` is that of a socket, a child or a signal whose runtime has shut down.
 ///
 /// # Examples
 /// ```

@@ -9,6 +9,7 @@
 use std::future::Future;
 use std::io;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 use super::{Builder, EnterGuard, Handle, Runtime, RuntimeMetrics};
@@ -18,7 +19,9 @@ use crate::task::{Home, JoinHandle, LocalSet};
 ///
 /// [`spawn_local`](crate::task::spawn_local) works in whatever the runtime polls, and [`spawn`](crate::spawn) as in any other.
 /// Other threads spawn tasks that are `Send` by the [`handle`](Self::handle). Tasks run while the thread is in
-/// [`block_on`](Self::block_on).
+/// [`block_on`](Self::block_on), and only then: another thread that waits for one, in the handle's `block_on` or in
+/// [`JoinHandle::join`], runs none, and its timers and sockets wait as well. (The handle's `block_on` on this thread runs those that
+/// are `Send`; a local one waits.)
 ///
 /// Dropping it drops all tasks, on this thread, those that are local first.
 ///
@@ -155,7 +158,8 @@ impl LocalRuntime {
         self.set.block_on(&self.runtime, future)
     }
 
-    /// Makes this runtime the current one of the thread, for `spawn_local`, `spawn`, timers and sockets.
+    /// Makes this runtime the current one of the thread, for `spawn_local`, `spawn`, timers and sockets. A `LocalSet` that is
+    /// driven inside is no nearer: its own [`spawn_local`](LocalSet::spawn_local) spawns on that.
     ///
     /// ```
     /// let runtime = volt::runtime::LocalRuntime::new()?;
@@ -222,8 +226,11 @@ impl LocalRuntime {
     }
 }
 
+// As of a `Runtime`: a panic ends its task, or leaves `block_on`, and what the set has is consistent then.
+impl UnwindSafe for LocalRuntime {}
+impl RefUnwindSafe for LocalRuntime {}
+
 impl Drop for LocalRuntime {
-    #[track_caller]
     fn drop(&mut self) {
         self.close();
     }

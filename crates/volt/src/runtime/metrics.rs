@@ -417,7 +417,7 @@ impl RuntimeMetrics {
         self.worker(worker).parks.get()
     }
 
-    /// How often `worker` went to sleep and woke up, together: it sleeps while this is odd.
+    /// How often `worker` went to sleep and woke up, together: it sleeps while this is odd, unless it changes just now.
     ///
     /// ```
     /// let runtime = volt::runtime::Builder::new_current_thread().build()?;
@@ -437,7 +437,8 @@ impl RuntimeMetrics {
     }
 
     /// For how long `worker` was awake, in all: it polled tasks, or looked for some. By the runtime's clock, and counted
-    /// between its polls, every so often, and before it sleeps.
+    /// between its polls, every so often, and before it sleeps or ends. Of a current-thread runtime, not the first poll of a
+    /// `block_on`, as in [`polls_count`](Self::polls_count).
     ///
     /// ```
     /// use std::time::Duration;

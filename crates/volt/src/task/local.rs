@@ -166,9 +166,7 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    let current = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
-    let current = current.filter(|(level, _)| *level == level::current());
-    let current = current.map(|(_, set)| set).or_else(home::of_runtime).expect(
+    let current = home::of_runtime().or_else(current_set).expect(
         "`spawn_local` needs a `LocalSet` or a `LocalRuntime`: call it inside `LocalSet::run_until`, a \
          local task, or `LocalRuntime::block_on`, or under `enter` of one of them",
     );
@@ -176,6 +174,11 @@ where
     // SAFETY: the current set belongs to this thread: the thread-local is set by a `LocalSet` and
     // its guards only, which stay on their thread; and that of the runtime only counts on its thread.
     boxed_if_large!(pin future: F => unsafe { Shared::spawn(&current, future, size) })
+}
+
+fn current_set() -> Option<Arc<Shared>> {
+    let current = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
+    current.filter(|(level, _)| *level == level::current()).map(|(_, set)| set)
 }
 
 impl LocalSet {
@@ -293,11 +296,25 @@ impl LocalSet {
 
     /// Runs tasks; true if some may remain.
     fn tick(&self) -> bool {
+        let looks = context::looks_between_yields();
+        let mut yields = 0;
         for polls in 0..MAX_POLLS {
             // SAFETY: a `LocalSet` stays on its thread.
+            let queued = if looks { unsafe { self.shared.queued() } } else { 0 };
+            // SAFETY: as above.
             match unsafe { self.shared.pop(polls % REMOTE_INTERVAL == 0) } {
                 Some(task) => task.run(),
                 None => return false,
+            }
+            // SAFETY: as above.
+            if looks && unsafe { self.shared.queued() } == queued {
+                yields += 1;
+                if yields >= queued {
+                    // All have yielded, it seems, and the thread has other things to look at.
+                    return true;
+                }
+            } else {
+                yields = 0;
             }
         }
         true

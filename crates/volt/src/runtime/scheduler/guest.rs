@@ -375,7 +375,7 @@ impl Worker<'_> {
         if self.shared.is_shut_down() {
             self.shared.wake_all();
         }
-        if self.shared.is_current_thread() {
+        if self.shared.is_current_thread() && self.shared.config.home.is_none() {
             self.shared.waiting.wake_all();
         }
     }

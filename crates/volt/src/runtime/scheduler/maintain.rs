@@ -62,7 +62,7 @@ impl Worker<'_> {
         }
         let all_yielded = self.yields.take_look();
         if all_yielded && !tick.look {
-            self.look_beside_visits(Why::Due);
+            self.look_after_round();
         }
         if tick.look {
             self.overtakes.set(tick.long_ns.is_some() && waited == Waited::Ring);

@@ -245,6 +245,12 @@ impl Pace {
         self.fetched_size.set(self.fetched_size.get().min(FIRST / 2));
     }
 
+    /// The same between two ticks, until `now`.
+    pub(super) fn looked_at(&self, now: u64) {
+        self.looked();
+        self.start_ns.set(now);
+    }
+
     /// `queued` tasks of a batch are next.
     fn begin(&self, queued: usize) {
         let until_look = self.max.saturating_sub(self.since_look.get());

@@ -250,7 +250,7 @@ impl Worker<'_> {
         memory::keep();
         let now = self.now_ns();
         self.busy_since.set(now);
-        self.note_sources();
+        self.slept_beside_sources();
         self.rested.set(self.pace.woke(now, turned));
         if roles.driver && !turned {
             self.pace.look_if_due(now);

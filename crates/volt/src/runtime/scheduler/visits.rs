@@ -65,6 +65,7 @@ impl Worker<'_> {
         // ORD relaxed: see the module's documentation.
         self.pace.goes_on(self.shared.visits.until_injector.load(Relaxed));
         self.note_sources();
+        self.busy_since.set(self.now_ns());
     }
 
     /// A guest leaves.
@@ -72,6 +73,7 @@ impl Worker<'_> {
         if self.shared.is_current_thread() {
             // ORD relaxed: see the module's documentation.
             self.shared.visits.until_injector.store(self.pace.until_injector(), Relaxed);
+            self.was_busy(self.now_ns());
         }
     }
 

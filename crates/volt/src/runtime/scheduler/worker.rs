@@ -658,6 +658,7 @@ impl<'r> Worker<'r> {
         let _seeded = self.shared.config.seed_choices(self.index);
         self.busy_since.set(self.now_ns());
         self.run();
+        self.was_busy(self.now_ns());
         if !self.handed_over.get() {
             self.end();
         }

@@ -5,8 +5,8 @@
 //! that yields waits until the driver was turned.
 //!
 //! State: how many polls in a row have woken themselves. When that is as many as can run, all of them have waited for something
-//! else, and the thread looks. A program that goes on like that waits for no socket: the first [`EACH`] rounds end with a look, and
-//! of the next ones a few.
+//! else, and the thread looks. Whether it is any use is learnt: after [`EACH`] looks that have found nothing, a few of such rounds end
+//! with one, until one finds something. (A program that goes on yielding waits for no socket.)
 //!
 //! Rejected: a look at each of them (a yield takes 20 ns, a look some hundred).
 #![forbid(unsafe_code)]
@@ -14,10 +14,13 @@
 use std::cell::Cell;
 
 use super::worker::Worker;
+use crate::reactor::Why;
 
-/// So many rounds in a row end with a look, and then each [`OF`]th.
+/// So many looks may find nothing. Then each [`OF`]th round ends with one.
 const EACH: u32 = 16;
 const OF: u32 = 16;
+/// After so many sleeps, one more may.
+const SLEEPS: u32 = 8;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -26,7 +29,9 @@ pub(super) struct Yields {
     polls: Cell<u64>,
     /// So many yields since the last round was over.
     count: Cell<usize>,
-    rounds: Cell<u32>,
+    /// Looks that have found nothing, up to [`EACH`], and the rounds since the last one.
+    vain: Cell<u32>,
+    sleeps: Cell<u32>,
     look: Cell<bool>,
     /// Is anybody to be looked for? As of the last tick, or the last sleep.
     counts: Cell<bool>,
@@ -37,18 +42,29 @@ impl Yields {
     /// is worth a look.
     fn note(&self, polls: u64, all: impl FnOnce() -> usize) -> bool {
         let in_a_row = polls.wrapping_sub(self.polls.replace(polls)) <= 1;
-        if !in_a_row {
-            self.rounds.set(0);
-        }
         let count = if in_a_row { self.count.get() + 1 } else { 1 };
         let is_over = count >= all();
         self.count.set(if is_over { 0 } else { count });
         if !is_over {
             return false;
         }
-        let rounds = self.rounds.get();
-        self.rounds.set(if rounds < EACH + OF { rounds + 1 } else { EACH + 1 });
-        rounds < EACH || rounds == EACH + OF
+        let vain = self.vain.get() + 1;
+        let skips = vain > EACH && vain <= EACH + OF - 1;
+        self.vain.set(if vain < EACH + OF { vain } else { EACH });
+        !skips
+    }
+
+    /// A look has found something, so others may as well.
+    fn found(&self) {
+        self.vain.set(0);
+    }
+
+    fn slept(&self) {
+        self.sleeps.set(self.sleeps.get() + 1);
+        if self.sleeps.get() >= SLEEPS {
+            self.sleeps.set(0);
+            self.vain.set(self.vain.get().min(EACH).saturating_sub(1));
+        }
     }
 
     /// True once after a round that is worth a look.
@@ -63,6 +79,28 @@ impl Worker<'_> {
     pub(super) fn note_yield(&self) {
         if self.yields.counts.get() {
             self.note_yield_beside_sources();
+        }
+    }
+
+    /// Each round would end with a look.
+    pub(crate) fn looks_between_yields(&self) -> bool {
+        self.yields.counts.get() && self.yields.vain.get() < EACH
+    }
+
+    /// Looks, as a round is over.
+    pub(super) fn look_after_round(&self) {
+        self.look_beside_visits(Why::Due);
+        if self.found.get() > 0 || self.root_woken() {
+            self.yields.found();
+        }
+        // The look is none of the next polls.
+        self.pace.looked_at(self.now_ns());
+    }
+
+    pub(super) fn slept_beside_sources(&self) {
+        self.note_sources();
+        if self.yields.counts.get() {
+            self.yields.slept();
         }
     }
 
@@ -101,11 +139,16 @@ mod tests {
     #[test]
     fn who_goes_on_yielding_waits_for_no_socket() {
         let yields = Yields::default();
-        let looks: Vec<_> = (1..100).filter(|&polls| yields.note(polls, || 1)).collect();
-        let first = u64::from(EACH);
-        assert!(looks.starts_with(&(1..=first).collect::<Vec<_>>()), "{looks:?}");
-        let later = &looks[EACH as usize..];
-        assert_eq!(later, [33, 49, 65, 81, 97], "each {OF}th");
-        assert!(yields.note(200, || 1), "after something else");
+        let looks = |polls: std::ops::Range<u64>| -> Vec<u64> {
+            polls.filter(|&polls| yields.note(polls, || 1)).collect()
+        };
+        assert_eq!(looks(1..17), (1..17).collect::<Vec<_>>());
+        assert_eq!(looks(17..97), [32, 48, 64, 80, 96], "each {OF}th");
+        // What else is done tells nothing, and a sleep little.
+        assert_eq!(looks(200..210), []);
+        (0..SLEEPS).for_each(|_| yields.slept());
+        assert_eq!(looks(300..310), [300]);
+        yields.found();
+        assert_eq!(looks(400..410), (400..410).collect::<Vec<_>>());
     }
 }
