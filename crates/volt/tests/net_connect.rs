@@ -1,14 +1,15 @@
-//! Those who connect, those who accept, and who looks for what arrives, where they share a thread or not.
+//! Those who connect, those who accept, and who looks for what arrives, or for its end, where they share a thread or not.
 
 #[path = "support/net.rs"]
 mod support;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use support::{bounded, each, tcp_pair};
-use volt::io::{AsyncReadExt, AsyncWriteExt};
+use volt::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use volt::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixStream};
 use volt::runtime::{Builder, LocalRuntime};
 use volt::task::{spawn_local, yield_now};
@@ -98,6 +99,21 @@ fn what_was_sent_has_arrived_after_some_yields() {
         let local = rt.spawn_local(yields_until_it_has_arrived(beside, spawns));
         rt.block_on(bounded(local)).unwrap();
     }
+}
+
+/// A caller may look for something else than data, as in the queue of errors, and then it tells nothing of the end.
+#[test]
+fn who_finds_no_error_has_not_used_up_the_end() {
+    each(|| async {
+        let (a, b) = tcp_pair().await;
+        drop(b);
+        bounded(a.readable()).await.unwrap();
+        let queue = || Err::<(), _>(ErrorKind::WouldBlock.into());
+        let found = a.try_io(Interest::READABLE | Interest::ERROR, queue);
+        assert_eq!(found.unwrap_err().kind(), ErrorKind::WouldBlock);
+        bounded(a.readable()).await.unwrap();
+        assert_eq!(a.try_read(&mut [0; 8]).unwrap(), 0);
+    });
 }
 
 /// There, a connection that finds it full is refused at once.

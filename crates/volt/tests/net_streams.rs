@@ -40,21 +40,6 @@ async fn round_trip(stream: impl AsyncRead + AsyncWrite + Send + 'static, size: 
     assert!(back == data, "{} bytes came back of {size}", back.len());
 }
 
-/// A caller may look for something else than data, as in the queue of errors, and then it tells nothing of the end.
-#[test]
-fn who_finds_no_error_has_not_used_up_the_end() {
-    each(|| async {
-        let (a, b) = tcp_pair().await;
-        drop(b);
-        bounded(a.readable()).await.unwrap();
-        let queue = || Err::<(), _>(ErrorKind::WouldBlock.into());
-        let found = a.try_io(Interest::READABLE | Interest::ERROR, queue);
-        assert_eq!(found.unwrap_err().kind(), ErrorKind::WouldBlock);
-        bounded(a.readable()).await.unwrap();
-        assert_eq!(a.try_read(&mut [0; 8]).unwrap(), 0);
-    });
-}
-
 #[test]
 fn an_echo_returns_megabytes_in_order() {
     each(|| async {

@@ -297,17 +297,17 @@ impl LocalSet {
     /// Runs tasks; true if some may remain.
     fn tick(&self) -> bool {
         let looks = context::looks_between_yields();
+        // SAFETY: a `LocalSet` stays on its thread.
+        let queue = || unsafe { self.shared.queued() };
         let mut yields = 0;
         for polls in 0..MAX_POLLS {
+            let queued = if looks { queue() } else { 0 };
             // SAFETY: a `LocalSet` stays on its thread.
-            let queued = if looks { unsafe { self.shared.queued() } } else { 0 };
-            // SAFETY: as above.
             match unsafe { self.shared.pop(polls % REMOTE_INTERVAL == 0) } {
                 Some(task) => task.run(),
                 None => return false,
             }
-            // SAFETY: as above.
-            if looks && unsafe { self.shared.queued() } == queued {
+            if looks && queue() == queued {
                 yields += 1;
                 if yields >= queued {
                     // All have yielded, it seems, and the thread has other things to look at.

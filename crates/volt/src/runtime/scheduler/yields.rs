@@ -49,7 +49,7 @@ impl Yields {
             return false;
         }
         let vain = self.vain.get() + 1;
-        let skips = vain > EACH && vain <= EACH + OF - 1;
+        let skips = vain > EACH && vain < EACH + OF;
         self.vain.set(if vain < EACH + OF { vain } else { EACH });
         !skips
     }
