@@ -116,6 +116,23 @@ fn who_finds_no_error_has_not_used_up_the_end() {
     });
 }
 
+/// Looks that find nothing become fewer, also if it is the future of `block_on` that yields.
+#[test]
+fn who_goes_on_yielding_waits_for_no_socket() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let turns = || rt.metrics().driver_wakeups_count();
+    rt.block_on(async {
+        let _socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        volt::time::sleep(Duration::from_millis(1)).await;
+        let before = turns();
+        for _ in 0..10_000 {
+            yield_now().await;
+        }
+        let gained = turns() - before;
+        assert!((16..5_000).contains(&gained), "{gained}");
+    });
+}
+
 /// There, a connection that finds it full is refused at once.
 #[test]
 fn who_connects_to_a_path_in_a_loop_lets_the_listener_accept() {

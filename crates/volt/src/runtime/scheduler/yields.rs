@@ -89,8 +89,10 @@ impl Worker<'_> {
 
     /// Looks, as a round is over.
     pub(super) fn look_after_round(&self) {
+        // It may be one of those that have yielded.
+        let root_was_woken = self.root_woken();
         self.look_beside_visits(Why::Due);
-        if self.found.get() > 0 || self.root_woken() {
+        if self.found.get() > 0 || self.root_woken() && !root_was_woken {
             self.yields.found();
         }
         // The look is none of the next polls.
