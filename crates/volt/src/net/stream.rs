@@ -62,6 +62,22 @@ reader.reunite(writer)?;
             pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
                 crate::net::split::own(self)
             }
+
+            /// Waits until a socket that has begun to connect has done so.
+            pub(super) async fn finish_connect(
+                handle: crate::reactor::Handle,
+                io: mio::net::$type,
+            ) -> std::io::Result<Self> {
+                let (interest, start) =
+                    (crate::net::stream::interest(), crate::reactor::Start::Unknown);
+                let io = crate::io::Evented::new(handle, io, interest, start)?;
+                io.ready(crate::io::Interest::WRITABLE).await?;
+                if let Some(error) = io.take_error()? {
+                    return Err(error);
+                }
+                io.registration().disarm()?;
+                Ok(Self { io })
+            }
         }
 
         impl crate::net::split::Half for $type {

@@ -128,11 +128,17 @@ impl Registration {
     #[cfg(unix)]
     #[cold]
     fn arm(&self) -> io::Result<()> {
+        self.register_anew(self.late.interest, true)
+    }
+
+    /// With writing, if `armed`.
+    #[cfg(unix)]
+    fn register_anew(&self, interest: Interest, armed: bool) -> io::Result<()> {
         let token = mio::Token(self.key.token.0);
         let mut source = mio::unix::SourceFd(&self.late.fd);
-        self.handle.0.registry.reregister(&mut source, token, self.late.interest.to_mio())?;
+        self.handle.0.registry.reregister(&mut source, token, interest.to_mio())?;
         // ORD relaxed: see the module's documentation.
-        self.late.armed.store(true, Relaxed);
+        self.late.armed.store(armed, Relaxed);
         Ok(())
     }
 
@@ -144,11 +150,7 @@ impl Registration {
     pub(crate) fn disarm(&self) -> io::Result<()> {
         #[cfg(unix)]
         if let Some(first) = self.late.interest.remove(Interest::WRITABLE) {
-            let token = mio::Token(self.key.token.0);
-            let mut source = mio::unix::SourceFd(&self.late.fd);
-            self.handle.0.registry.reregister(&mut source, token, first.to_mio())?;
-            // ORD relaxed: see the module's documentation.
-            self.late.armed.store(false, Relaxed);
+            self.register_anew(first, false)?;
         }
         Ok(())
     }

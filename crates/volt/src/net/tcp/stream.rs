@@ -93,23 +93,6 @@ impl TcpStream {
         .await
     }
 
-    /// Waits until a socket that has begun to connect has done so.
-    pub(super) async fn finish_connect(
-        handle: Handle,
-        io: mio::net::TcpStream,
-    ) -> io::Result<Self> {
-        let interest = stream::interest();
-        let io = Evented::new(handle, io, interest, Start::Unknown)?;
-        io.ready(Interest::WRITABLE).await?;
-        match io.take_error()? {
-            Some(error) => Err(error),
-            None => {
-                io.registration().disarm()?;
-                Ok(Self { io })
-            }
-        }
-    }
-
     /// Wraps a connection that has been accepted.
     #[track_caller]
     pub(super) fn accepted(caller: &'static str, io: mio::net::TcpStream) -> io::Result<Self> {

@@ -8,9 +8,9 @@ use super::addr::from_path;
 use super::{
     OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, SocketAddr, UCred, WriteHalf, ucred,
 };
-use crate::io::{Evented, Interest};
+use crate::io::Evented;
 use crate::net::{split, stream};
-use crate::reactor::{Handle, Start};
+use crate::reactor::Handle;
 
 /// A connection between processes of one machine.
 ///
@@ -96,22 +96,6 @@ impl UnixStream {
     pub async fn connect_addr(addr: &SocketAddr) -> io::Result<Self> {
         let handle = Handle::current("UnixStream::connect_addr");
         Self::finish_connect(handle, mio::net::UnixStream::connect_addr(&addr.0)?).await
-    }
-
-    pub(super) async fn finish_connect(
-        handle: Handle,
-        io: mio::net::UnixStream,
-    ) -> io::Result<Self> {
-        let interest = stream::interest();
-        let io = Evented::new(handle, io, interest, Start::Unknown)?;
-        io.ready(Interest::WRITABLE).await?;
-        match io.take_error()? {
-            Some(error) => Err(error),
-            None => {
-                io.registration().disarm()?;
-                Ok(Self { io })
-            }
-        }
     }
 
     #[track_caller]
