@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::command::{Tests, cargo, run as run_command, run_tests};
 use crate::sanitize::{self, Sanitizer};
 use crate::source::{Source, has_word, rust_files};
-use crate::{count, deny, idle, loom, tidy, variants};
+use crate::{count, deny, ecosystem, idle, loom, tidy, variants};
 
 type Stage = (&'static str, fn() -> Result<Tests, String>);
 
@@ -45,6 +45,7 @@ const STAGES: &[Stage] = &[
             "rt_tracing",
         ]))
     }),
+    ("ecosystem", ecosystem::run),
     ("minimal", || none(variants::minimal())),
     ("loom", || loom::run(None)),
     ("tsan", || sanitize::run(Sanitizer::Thread)),

@@ -7,6 +7,7 @@ mod ci;
 mod command;
 mod count;
 mod deny;
+mod ecosystem;
 mod idle;
 mod loom;
 mod program;
@@ -27,6 +28,7 @@ cargo xtask COMMAND
   weaken [NAME]       mutation test of the protocols: relaxes one ordering at a time and expects a
                       model test to fail
   deny                licences and sources of every dependency
+  ecosystem           crates that were written for Tokio, on Volt
   features            builds every crate with no, each single, and all features
   minimal             builds with the oldest direct dependencies that the manifests allow (nightly)
   count [ROW]         instructions per operation under callgrind against the committed bounds
@@ -60,6 +62,7 @@ fn run(command: &str, rest: &[&str]) -> Result<(), String> {
         "tidy" => tidy::run(),
         "weaken" => weaken::run(first),
         "deny" => deny::run(),
+        "ecosystem" => ecosystem::run().map(drop),
         "features" => variants::features(),
         "minimal" => variants::minimal(),
         "count" => count::run(first),
@@ -77,7 +80,7 @@ fn run(command: &str, rest: &[&str]) -> Result<(), String> {
 fn surplus(command: &str, rest: &[&str]) -> Option<String> {
     let most = match command {
         "loom" | "weaken" | "count" | "soak" => 1,
-        "tsan" | "asan" | "tidy" | "deny" | "features" | "minimal" | "idle" => 0,
+        "tsan" | "asan" | "tidy" | "deny" | "ecosystem" | "features" | "minimal" | "idle" => 0,
         // It names the stages that it does not know; and so does `run` an unknown command.
         _ => return None,
     };

@@ -79,7 +79,7 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
 /// All Rust files below `crates/` and `xtask/`.
 pub(crate) fn rust_files() -> Result<Vec<Source>, String> {
     let mut files = Vec::new();
-    for folder in ["crates", "xtask/src"] {
+    for folder in ["crates", "ecosystem", "xtask/src"] {
         collect(&root().join(folder), "rs", &mut files)?;
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -23,15 +23,26 @@ impl Kind {
     }
 }
 
-/// The plain function. Beside a mistake there is a function that gives no second message.
-pub(crate) fn expand(options: TokenStream, item: TokenStream, kind: Kind) -> TokenStream {
-    try_expand(options, item.clone(), kind).unwrap_or_else(|error| {
+/// The plain function, which goes by the runtime of the crate `home`. Beside a mistake there is a function that gives no
+/// second message.
+pub(crate) fn expand(
+    options: TokenStream,
+    item: TokenStream,
+    kind: Kind,
+    home: &str,
+) -> TokenStream {
+    try_expand(options, item.clone(), kind, home).unwrap_or_else(|error| {
         let error = error.to_compile_error();
         quote! { #error #item }
     })
 }
 
-fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<TokenStream> {
+fn try_expand(
+    options: TokenStream,
+    item: TokenStream,
+    kind: Kind,
+    home: &str,
+) -> Result<TokenStream> {
     let mut function: ItemFn = syn::parse2(item)?;
     let mut error = None;
     if function.sig.asyncness.take().is_none() {
@@ -48,7 +59,7 @@ fn try_expand(options: TokenStream, item: TokenStream, kind: Kind) -> Result<Tok
         let name = &function.sig.ident;
         return Ok(quote! { #error #twice #arguments fn #name() {} });
     }
-    let (options, mistakes) = Options::parse(options, kind);
+    let (options, mistakes) = Options::parse(options, kind, home);
     let mistakes = mistakes.map(Error::into_compile_error);
     let runtime = &options.runtime;
     let builder = builder(&options);
@@ -98,8 +109,9 @@ fn builder(options: &Options) -> TokenStream {
         Flavor::CurrentThread | Flavor::Local => quote! { new_current_thread },
     };
     let workers = options.worker_threads.map(|number| quote! { .worker_threads(#number) });
+    let name = options.name.as_ref().map(|name| quote! { .name(#name) });
     let paused = options.start_paused.map(|paused| quote! { .start_paused(#paused) });
-    quote! { #runtime::runtime::Builder::#new().enable_all() #workers #paused }
+    quote! { #runtime::runtime::Builder::#new().enable_all() #workers #name #paused }
 }
 
 /// Declares what the body, an `async` block, returns, by returning it in a branch that is never taken: `?` knows
@@ -144,7 +156,7 @@ mod tests {
     use super::*;
 
     fn expanded(options: TokenStream, item: TokenStream, kind: Kind) -> String {
-        expand(options, item, kind).to_string()
+        expand(options, item, kind, "volt").to_string()
     }
 
     #[test]
@@ -164,10 +176,27 @@ mod tests {
         );
         assert!(text.contains("start_paused (true)"), "{text}");
         assert!(text.contains("never :: < Result < () , E > >"), "{text}");
-        let options = quote! { flavor = "local", start_paused = true };
+        let options = quote! { name = "mine", flavor = "local", start_paused = true };
         let text = expanded(options, quote! { async fn t() {} }, Kind::Test);
-        assert!(text.contains("new_current_thread () . enable_all () . start_paused"), "{text}");
+        assert!(
+            text.contains("new_current_thread () . enable_all () . name (\"mine\") . start_paused"),
+            "{text}"
+        );
         assert!(text.contains("block_on_local ("), "{text}");
+    }
+
+    #[test]
+    fn the_runtime_is_that_of_the_crate_whose_attribute_it_is() {
+        let expanded = |options, home| {
+            expand(options, quote! { async fn t() {} }, Kind::Test, home).to_string()
+        };
+        for home in ["volt", "tokio"] {
+            let text = expanded(quote! {}, home);
+            assert!(text.contains(&format!("{home} :: runtime :: Builder")), "{text}");
+            assert!(text.contains(&format!("{home} :: macro_support")), "{text}");
+        }
+        let text = expanded(quote! { crate = "volt" }, "tokio");
+        assert!(!text.contains("tokio"), "{text}");
     }
 
     /// A body that returns something else is told so where it does.
@@ -206,6 +235,7 @@ mod tests {
                 "`worker_threads` needs",
             ),
             (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "`worker_threads` is"),
+            (quote! { name = "" }, quote! { async fn main() {} }, "`name` is a text"),
             (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),
             (
                 quote! { flavor = "current_thread", worker_threads = 2 },

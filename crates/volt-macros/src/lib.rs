@@ -9,6 +9,12 @@ use proc_macro::TokenStream;
 mod entry;
 mod options;
 
+use entry::Kind;
+
+/// The crate in whose name the attributes expand, unless `crate` says otherwise.
+const VOLT: &str = "volt";
+const TOKIO: &str = "tokio";
+
 /// Turns an `async fn` into one that runs on a runtime of its own.
 ///
 /// Options, in parentheses and separated by commas:
@@ -18,9 +24,11 @@ mod options;
 /// | `flavor`           | `"multi_thread"`, `"current_thread"`, or `"local"`: a [`LocalRuntime`] | `"multi_thread"` |
 /// | `worker_threads`   | a positive number, multi-thread only | one per processor |
 /// | `start_paused`     | `true`: time starts [paused], not multi-thread | `false` |
+/// | `name`             | a text: the runtime's [name]         | none             |
 /// | `crate`            | the path of the runtime's crate      | `"volt"`         |
 ///
 /// [`LocalRuntime`]: https://docs.rs/volt-rt/latest/volt/runtime/struct.LocalRuntime.html
+/// [name]: https://docs.rs/volt-rt/latest/volt/runtime/struct.Builder.html#method.name
 /// [paused]: https://docs.rs/volt-rt/latest/volt/time/fn.pause.html
 ///
 /// ```
@@ -33,7 +41,7 @@ mod options;
 /// ```
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::expand(options.into(), item.into(), entry::Kind::Main).into()
+    entry::expand(options.into(), item.into(), Kind::Main, VOLT).into()
 }
 
 /// Turns an `async fn` into a test that runs on a runtime of its own.
@@ -58,5 +66,19 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
-    entry::expand(options.into(), item.into(), entry::Kind::Test).into()
+    entry::expand(options.into(), item.into(), Kind::Test, VOLT).into()
+}
+
+/// [`main`](macro@main) in Tokio's name: of the package that takes Tokio's place.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn tokio_main(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(options.into(), item.into(), Kind::Main, TOKIO).into()
+}
+
+/// [`test`](macro@test) in Tokio's name: of the package that takes Tokio's place.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn tokio_test(options: TokenStream, item: TokenStream) -> TokenStream {
+    entry::expand(options.into(), item.into(), Kind::Test, TOKIO).into()
 }

@@ -1,9 +1,9 @@
 //! The options in the attribute's parentheses.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, Lit, Meta, MetaNameValue, Path, Result, Token};
+use syn::{Error, Expr, ExprLit, Lit, LitStr, Meta, MetaNameValue, Path, Result, Token};
 
 use crate::entry::Kind;
 
@@ -20,24 +20,26 @@ pub(crate) struct Options {
     pub(crate) flavor: Flavor,
     pub(crate) worker_threads: Option<usize>,
     pub(crate) start_paused: Option<bool>,
+    pub(crate) name: Option<LitStr>,
     pub(crate) runtime: Path,
 }
 
 impl Options {
-    /// What holds if nothing is said.
-    pub(crate) fn of(kind: Kind) -> Self {
+    /// What holds if nothing is said, for an attribute of the crate `home`.
+    fn of(kind: Kind, home: &str) -> Self {
         Self {
             flavor: kind.default_flavor(),
             worker_threads: None,
             start_paused: None,
+            name: None,
             // Without `::`: the attribute may have come with a `use other::volt`.
-            runtime: syn::parse_quote_spanned!(Span::call_site()=> volt),
+            runtime: Ident::new(home, Span::call_site()).into(),
         }
     }
 
     /// Reads `flavor = "...", worker_threads = 4, ...`. With mistakes, what is not concerned holds.
-    pub(crate) fn parse(tokens: TokenStream, kind: Kind) -> (Self, Option<Error>) {
-        let mut options = Self::of(kind);
+    pub(crate) fn parse(tokens: TokenStream, kind: Kind, home: &str) -> (Self, Option<Error>) {
+        let mut options = Self::of(kind, home);
         let mistakes = options.read(tokens).err();
         (options, mistakes)
     }
@@ -81,9 +83,10 @@ impl Options {
             "flavor" => self.flavor = parse_flavor(value)?,
             "worker_threads" => self.worker_threads = Some(parse_number(value)?),
             "start_paused" => self.start_paused = Some(parse_bool(value)?),
+            "name" => self.name = Some(parse_text(value)?),
             "crate" => self.runtime = parse_path(value)?,
             _ => {
-                let known = "`flavor`, `worker_threads`, `start_paused`, `crate`";
+                let known = "`flavor`, `worker_threads`, `start_paused`, `name`, `crate`";
                 let message = format!("unknown option `{name}`; there are {known}");
                 return Err(Error::new_spanned(path, message));
             }
@@ -128,6 +131,13 @@ fn parse_bool(value: &Expr) -> Result<bool> {
     match literal(value) {
         Some(Lit::Bool(bool)) => Ok(bool.value),
         _ => Err(Error::new_spanned(value, "`start_paused` is `true` or `false`")),
+    }
+}
+
+fn parse_text(value: &Expr) -> Result<LitStr> {
+    match literal(value) {
+        Some(Lit::Str(text)) if !text.value().is_empty() => Ok(text.clone()),
+        _ => Err(Error::new_spanned(value, "`name` is a text in quotes, and not empty")),
     }
 }
 

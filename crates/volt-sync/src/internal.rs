@@ -2,6 +2,7 @@
 
 pub use crate::block_on::block_on;
 pub use crate::cache_padded::CachePadded;
+pub use crate::delay::{Timer, sleep_by};
 pub use crate::first_panic::contain;
 pub use crate::linger::Linger;
 pub use crate::linked_list::{Link, LinkedList, Pointers};

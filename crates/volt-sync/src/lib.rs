@@ -70,6 +70,7 @@ mod barrier;
 mod block_on;
 mod cache_padded;
 mod channel;
+mod delay;
 mod error;
 mod event;
 mod first_panic;

@@ -5,7 +5,6 @@
 //! | [`sleep`], [`sleep_until`] | waits |
 //! | [`timeout`], [`timeout_at`] | bounds the time of a future |
 //! | [`interval`], [`interval_at`] | ticks |
-//! | [`SendTimeout`] | bounds the time of a `send` |
 //! | [`pause`], [`advance`], [`resume`] | the clock in tests |
 //!
 //! Timers have a resolution of nanoseconds: they never fire early, and the thread that waits for
@@ -38,7 +37,6 @@ mod interval;
 mod lock;
 mod scale;
 mod scope;
-mod send_timeout;
 mod sleep;
 mod timeout;
 mod timers;
@@ -49,7 +47,6 @@ pub use std::time::Duration;
 pub use clock::{advance, pause, resume};
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
-pub use send_timeout::SendTimeout;
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 

@@ -503,7 +503,6 @@ fn without_a_runtime_the_place_is_the_callers() {
 #[test]
 fn send_timeout_gives_the_message_back() {
     use volt::sync::mpsc::{self, error::SendTimeoutError};
-    use volt::time::SendTimeout;
     for rt in flavours() {
         rt.block_on(async {
             let (tx, mut rx) = mpsc::channel(1);

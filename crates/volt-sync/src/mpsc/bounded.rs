@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::{OwnedPermit, Permit, PermitIterator, Receiver};
@@ -12,6 +13,7 @@ use crate::channel::bounded::Bounded;
 use crate::channel::handles::Handles;
 use crate::channel::ring::MAX_CAPACITY;
 use crate::channel::waiter::Waiter;
+use crate::delay::Delay;
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
@@ -132,6 +134,42 @@ impl<T> Sender<T> {
             Poll::Ready(Err(SendTimeoutError::Timeout(value)))
         })
         .await
+    }
+
+    /// As [`send`](Self::send), but gives up, with the message, when `timeout` has passed since the first poll.
+    ///
+    /// It goes by the timer of a Volt runtime, which is asked only if the channel is full.
+    /// [`send_until`](Self::send_until) goes by whatever it is given.
+    ///
+    /// # Errors
+    /// Gives the message back: [`Timeout`](SendTimeoutError::Timeout) or
+    /// [`Closed`](SendTimeoutError::Closed).
+    ///
+    /// # Panics
+    /// If it has to wait outside of a Volt runtime.
+    ///
+    /// # Cancel safety
+    /// As `send`.
+    ///
+    /// ```
+    /// # volt_doctest::run(|| async {
+    /// use std::time::Duration;
+    /// use volt_sync::mpsc::{self, error::SendTimeoutError};
+    ///
+    /// let (tx, rx) = mpsc::channel(1);
+    /// let ten = Duration::from_millis(10);
+    /// tx.send_timeout(1, ten).await.unwrap();
+    /// // With this one still in the channel, `Err(SendTimeoutError::Timeout(2))` would follow, after ten milliseconds.
+    /// drop(rx);
+    /// assert_eq!(tx.send_timeout(2, ten).await, Err(SendTimeoutError::Closed(2)));
+    /// # });
+    /// ```
+    pub async fn send_timeout(
+        &self,
+        value: T,
+        timeout: Duration,
+    ) -> Result<(), SendTimeoutError<T>> {
+        self.send_until(value, Delay::new(timeout)).await
     }
 
     /// Sends a message if there is a free place that nobody waits for.

@@ -527,7 +527,7 @@ impl Builder {
                 if self.workers.is_some() { "worker_threads" } else { "VOLT_WORKER_THREADS" };
             return invalid(&format!("`{name}` is too large: a runtime has at most 4,000 workers"));
         }
-        volt_sync::internal::refuse_blocking_where(context::in_async);
+        context::introduce();
         let (driver, handle) = Driver::new(workers, clock)?;
         // Where there are no workers, nobody asks.
         let processors = (workers > 0).then(processors::available).flatten();

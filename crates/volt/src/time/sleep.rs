@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use volt_sync::coop;
+use volt_sync::internal::Timer;
 
 use super::clock::after;
 use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
@@ -353,6 +354,13 @@ impl Future for Sleep {
             coop::made_progress();
         }
         poll
+    }
+}
+
+/// For the channels' `send_timeout`.
+impl Timer for Sleep {
+    fn after(duration: Duration) -> Self {
+        Self::lazy(duration)
     }
 }
 

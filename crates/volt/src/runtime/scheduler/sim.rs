@@ -268,7 +268,7 @@ impl Sim {
         F::Output: Send + 'static,
     {
         let config = Config { seed: self.seed, planted_bug: self.planted_bug, ..Config::default() };
-        volt_sync::internal::refuse_blocking_where(context::in_async);
+        context::introduce();
         let (driver, handle) =
             Driver::new(self.workers, Clock::paused()).expect("the system gives a descriptor");
         let shared = Shared::new(config, self.workers, driver, handle);

@@ -1,0 +1,65 @@
+//! tonic, server and client, with its limits of time.
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::Code;
+use tonic::transport::{Endpoint, Server};
+use tonic_health::ServingStatus;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+async fn calls_and_streams() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (reporter, service) = tonic_health::server::health_reporter();
+    let server = tokio::spawn(
+        Server::builder()
+            .http2_keepalive_interval(Some(Duration::from_millis(5)))
+            .timeout(Duration::from_secs(20))
+            .add_service(service)
+            .serve_with_incoming(TcpListenerStream::new(listener)),
+    );
+
+    let channel = Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect_timeout(Duration::from_secs(20))
+        .http2_keep_alive_interval(Duration::from_millis(5))
+        .connect()
+        .await
+        .unwrap();
+    let mut client = HealthClient::new(channel);
+    let request = || HealthCheckRequest { service: "volt".to_owned() };
+    assert_eq!(client.check(request()).await.unwrap_err().code(), Code::NotFound);
+    reporter.set_service_status("volt", ServingStatus::Serving).await;
+
+    let mut watched = client.watch(request()).await.unwrap().into_inner();
+    let mut seen = Vec::new();
+    for status in [ServingStatus::Serving, ServingStatus::NotServing, ServingStatus::Serving] {
+        reporter.set_service_status("volt", status).await;
+        let answer = watched.next().await.unwrap().unwrap();
+        seen.push(answer.status);
+    }
+    assert_eq!(seen, [1, 2, 1]);
+
+    // A call that has a limit of its own: nothing changes any more.
+    let mut limited = tonic::Request::new(request());
+    limited.set_timeout(Duration::from_millis(20));
+    let mut watched = client.watch(limited).await.unwrap().into_inner();
+    assert_eq!(watched.next().await.unwrap().unwrap().status, 1);
+
+    server.abort();
+    assert!(server.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test]
+async fn calls_and_streams_on_one_thread() {
+    calls_and_streams().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_and_streams_on_two_workers() {
+    calls_and_streams().await;
+}
