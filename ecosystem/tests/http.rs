@@ -123,16 +123,15 @@ async fn every_kind_of_request_on_two_workers() {
 }
 
 #[test]
-fn a_blocking_client_has_a_runtime_of_its_own() {
+fn a_client_may_have_a_runtime_of_its_own() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (address, _stop, _server) = runtime.block_on(serve());
-    let answer = std::thread::spawn(move || {
-        // One of another thread and another runtime.
-        let other = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        other.block_on(async {
+    let answer = runtime.spawn_blocking(move || {
+        let own = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        own.block_on(async {
             let answer = reqwest::get(format!("http://{address}/double/4")).await.unwrap();
             answer.text().await.unwrap()
         })
     });
-    assert_eq!(answer.join().unwrap(), "8");
+    assert_eq!(runtime.block_on(answer).unwrap(), "8");
 }
