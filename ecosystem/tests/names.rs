@@ -14,9 +14,10 @@ fn the_types_are_those_of_volt() {
     runtime_of(tokio::runtime::Runtime::new().unwrap());
 }
 
-#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::main(flavor = "multi_thread", worker_threads = 2, name = "numbers")]
 async fn two_workers() -> (usize, RuntimeFlavor) {
     let handle = Handle::current();
+    assert_eq!(handle.name(), Some("numbers"));
 
     (handle.metrics().num_workers(), handle.runtime_flavor())
 }

@@ -136,7 +136,7 @@ fn parse_bool(value: &Expr) -> Result<bool> {
 
 fn parse_text(value: &Expr) -> Result<LitStr> {
     match literal(value) {
-        Some(Lit::Str(text)) if !text.value().is_empty() => Ok(text.clone()),
+        Some(Lit::Str(text)) if !text.value().trim().is_empty() => Ok(text.clone()),
         _ => Err(Error::new_spanned(value, "`name` is a text in quotes, and not empty")),
     }
 }

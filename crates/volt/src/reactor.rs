@@ -5,8 +5,8 @@
 //! source in `slab`; how a socket is tied to both in `registration`; which reads are not worth a try, and
 //! which are before there is an event, in `habit` and `guess`.
 //!
-//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call; a
-//! reactor without registrations is asked nothing when its thread only looks in passing.
+//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (two, where there is room
+//! for one event, and that was the bell); a reactor without registrations is asked nothing when its thread only looks in passing.
 
 mod guess;
 mod habit;
@@ -50,6 +50,38 @@ pub(crate) enum Why {
     Early,
 }
 
+/// How many events one turn takes at most. What it leaves, the next one finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventsPerTurn {
+    /// A turn that may wait.
+    pub(crate) waiting: usize,
+    /// One that only looks.
+    pub(crate) busy: usize,
+}
+
+impl EventsPerTurn {
+    /// More are taken as these: the memory for them is there all the time.
+    const MOST: usize = 1 << 16;
+
+    /// Of a turn with this timeout.
+    #[inline]
+    fn of(self, timeout: Option<Duration>) -> usize {
+        if timeout == Some(Duration::ZERO) { self.busy } else { self.waiting }
+    }
+
+    /// Within bounds.
+    fn clamped(self) -> Self {
+        let Self { waiting, busy } = self;
+        Self { waiting: waiting.clamp(1, Self::MOST), busy: busy.clamp(1, Self::MOST) }
+    }
+}
+
+impl Default for EventsPerTurn {
+    fn default() -> Self {
+        Self { waiting: 512, busy: 512 }
+    }
+}
+
 /// Waits for events; exactly one thread at a time has it.
 pub(crate) struct Reactor {
     poller: Poller,
@@ -71,8 +103,8 @@ struct Shared {
 impl Reactor {
     /// # Errors
     /// If the operating system gives no poll or wake-up descriptor.
-    pub(crate) fn new() -> io::Result<(Self, Handle)> {
-        let poller = Poller::new()?;
+    pub(crate) fn new(events: EventsPerTurn) -> io::Result<(Self, Handle)> {
+        let poller = Poller::new(events)?;
         let shared = Shared {
             registry: poller.registry().try_clone()?,
             slab: Slab::new(),
@@ -153,19 +185,29 @@ impl Reactor {
     fn poll_with(
         &mut self,
         shared: &Shared,
-        timeout: Option<Duration>,
+        mut timeout: Option<Duration>,
         mut woken: impl FnMut(),
     ) -> io::Result<usize> {
         let (mut events, view) = (0, &mut self.view);
         view.begin();
-        self.poller.wait(timeout, |token, ready| {
-            woken();
-            if token != UNPARK {
+        loop {
+            let mut rung = false;
+            self.poller.wait(timeout, |token, ready| {
+                woken();
+                if token == UNPARK {
+                    rung = true;
+                    return;
+                }
                 events += 1;
                 view.deliver(&shared.slab, Token(token.0), ready);
+            })?;
+            // The bell is no event of a source, and may have had the only place. That there is none lets a paused clock
+            // move on.
+            if events > 0 || !rung || self.poller.takes_more_than_one(timeout) {
+                return Ok(events);
             }
-        })?;
-        Ok(events)
+            timeout = Some(Duration::ZERO);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | [`LocalRuntime`] | one on a single thread, for tasks that are not `Send` |
 //! | [`Builder`] | its settings |
 //! | [`Handle`] | spawns on a runtime from anywhere |
+//! | [`Id`], [`worker_index`] | which runtime, and which of its threads |
 //! | [`RuntimeMetrics`] | its statistics |
 //! | [`SlowPoll`] | a report of a poll that took long |
 //!
@@ -26,6 +27,7 @@ pub(crate) mod context;
 pub(crate) mod driver;
 mod ended;
 mod handle;
+pub(crate) mod id;
 pub(crate) mod level;
 mod local;
 pub(crate) mod metrics;
@@ -126,10 +128,11 @@ use volt_sync::internal::primitive::{self, Arc, thread};
 use volt_sync::internal::slack;
 
 pub use builder::Builder;
-pub use context::EnterGuard;
+pub use context::{EnterGuard, worker_index};
 pub use ended::is_rt_shutdown_err;
 pub(crate) use ended::shut_down;
 pub use handle::{Handle, RuntimeFlavor, TryCurrentError};
+pub use id::Id;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;

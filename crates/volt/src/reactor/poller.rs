@@ -3,60 +3,78 @@
 //! Linux: `epoll_pwait2` (5.11) on the descriptor that `mio` made, with a buffer and a decoding of
 //! our own, since `mio` rounds timeouts up to milliseconds. Where the kernel (or its sandbox) does
 //! not know the call, and on other systems, `mio`'s own poll.
+//!
+//! What a wait leaves, as it returns no more than so many events, the next one returns, before what has come since: Linux has a
+//! queue of the sources that have something to say, and takes only those out of it that it returns.
 
 use std::io;
 use std::time::Duration;
 
+use super::EventsPerTurn;
 use crate::io::Ready;
-
-/// How many events one wait returns at most.
-const CAPACITY: usize = 512;
 
 pub(crate) struct Poller {
     poll: mio::Poll,
-    /// For `mio`'s own poll: empty until it is needed.
-    events: mio::Events,
+    limits: EventsPerTurn,
+    own: Own,
     #[cfg(target_os = "linux")]
     epoll: linux::Epoll,
 }
 
+/// For `mio`'s own poll, which fills what it is given: one for waits and one for looks, unless they are alike. Empty until
+/// they are needed.
+struct Own {
+    waiting: mio::Events,
+    busy: mio::Events,
+}
+
 impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(limits: EventsPerTurn) -> io::Result<Self> {
         let poll = mio::Poll::new()?;
+        let limits = limits.clamped();
+        let own =
+            Own { waiting: mio::Events::with_capacity(0), busy: mio::Events::with_capacity(0) };
         Ok(Self {
-            events: mio::Events::with_capacity(if cfg!(target_os = "linux") {
-                0
-            } else {
-                CAPACITY
-            }),
             #[cfg(target_os = "linux")]
-            epoll: linux::Epoll::new(),
+            epoll: linux::Epoll::new(limits.waiting.max(limits.busy)),
+            own,
+            limits,
             poll,
         })
+    }
+
+    /// True if a wait with this timeout may return two events.
+    #[inline]
+    pub(crate) fn takes_more_than_one(&self, timeout: Option<Duration>) -> bool {
+        self.limits.of(timeout) > 1
     }
 
     pub(crate) fn registry(&self) -> &mio::Registry {
         self.poll.registry()
     }
 
-    /// Waits once, and passes each event to `deliver`. A signal that arrives ends the wait.
+    /// Waits once, and passes each event to `deliver`, at most as many as there may be with this timeout. A signal that
+    /// arrives ends the wait.
     pub(crate) fn wait(
         &mut self,
         timeout: Option<Duration>,
         mut deliver: impl FnMut(mio::Token, Ready),
     ) -> io::Result<()> {
+        let limit = self.limits.of(timeout);
         #[cfg(target_os = "linux")]
-        if let Some(result) = self.epoll.wait(&self.poll, timeout, &mut deliver) {
+        if let Some(result) = self.epoll.wait(&self.poll, limit, timeout, &mut deliver) {
             return result;
         }
-        if self.events.capacity() < CAPACITY {
-            self.events = mio::Events::with_capacity(CAPACITY);
+        let own = &mut self.own;
+        let events = if limit == self.limits.waiting { &mut own.waiting } else { &mut own.busy };
+        if events.capacity() < limit {
+            *events = mio::Events::with_capacity(limit);
         }
-        match self.poll.poll(&mut self.events, timeout) {
+        match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             result => result?,
         }
-        for event in &self.events {
+        for event in &*events {
             deliver(event.token(), readiness(event));
         }
         Ok(())
@@ -82,7 +100,7 @@ mod linux {
     use std::ptr;
     use std::time::Duration;
 
-    use super::{CAPACITY, Ready};
+    use super::Ready;
 
     /// Whoever asks for it and waits to read has something to look for, as in `mio`. A read may still find nothing.
     const URGENT: Ready = Ready::from_bits(Ready::URGENT.bits() | Ready::READABLE.bits());
@@ -91,8 +109,9 @@ mod linux {
     pub(super) struct Epoll(Option<Box<[libc::epoll_event]>>);
 
     impl Epoll {
-        pub(super) fn new() -> Self {
-            Self(Some(vec![libc::epoll_event { events: 0, u64: 0 }; CAPACITY].into()))
+        /// With room for so many events.
+        pub(super) fn new(capacity: usize) -> Self {
+            Self(Some(vec![libc::epoll_event { events: 0, u64: 0 }; capacity].into()))
         }
 
         /// As on a kernel that does not know the call.
@@ -101,15 +120,16 @@ mod linux {
             Self(None)
         }
 
-        /// `None` if the kernel does not know the call.
+        /// `None` if the kernel does not know the call. At most `limit` events, for which there is room.
         #[inline]
         pub(super) fn wait(
             &mut self,
             poll: &mio::Poll,
+            limit: usize,
             timeout: Option<Duration>,
             mut deliver: impl FnMut(mio::Token, Ready),
         ) -> Option<io::Result<()>> {
-            let buffer = self.0.as_mut()?;
+            let buffer = &mut self.0.as_mut()?[..limit];
             let count = match wait(poll.as_raw_fd(), buffer, timeout) {
                 Ok(count) => count,
                 Err(error) => match error.raw_os_error() {
@@ -209,6 +229,7 @@ mod linux {
 mod tests {
     use std::io::Write;
     use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
 
     use super::*;
 
@@ -221,6 +242,10 @@ mod tests {
         poller.wait(Some(Duration::ZERO), |_, ready| found = Some(ready)).unwrap();
         poller.registry().deregister(&mut source).unwrap();
         found
+    }
+
+    fn poller() -> Poller {
+        Poller::new(EventsPerTurn::default()).unwrap()
     }
 
     /// A pipe's writing end without a reader.
@@ -260,7 +285,7 @@ mod tests {
 
     #[test]
     fn both_decodings_say_alike() {
-        let (mut ours, mut theirs) = (Poller::new().unwrap(), Poller::new().unwrap());
+        let (mut ours, mut theirs) = (poller(), poller());
         theirs.epoll = linux::Epoll::unknown();
         let (open, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let (gone, peer) = std::os::unix::net::UnixStream::pair().unwrap();
@@ -298,8 +323,7 @@ mod tests {
     #[test]
     fn an_error_beside_data_ends_no_writing() {
         // The datagram is there before the error: with both, and no room asked for, nothing says "pipe".
-        let (mut ours, server) =
-            (Poller::new().unwrap(), std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+        let (mut ours, server) = (poller(), std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(server.local_addr().unwrap()).unwrap();
         server.send_to(b"data", socket.local_addr().unwrap()).unwrap();
@@ -307,5 +331,69 @@ mod tests {
         assert_eq!(socket.send(b"anyone?").unwrap(), 7);
         let found = state(&mut ours, &socket, mio::Interest::READABLE).unwrap();
         assert!(found.is_readable() && found.is_error() && !found.is_write_closed(), "{found:?}");
+    }
+
+    /// By both calls: pollers with these limits.
+    fn pollers(waiting: usize, busy: usize) -> [Poller; 2] {
+        let new = || Poller::new(EventsPerTurn { waiting, busy }).unwrap();
+        let (ours, mut theirs) = (new(), new());
+        theirs.epoll = linux::Epoll::unknown();
+        [ours, theirs]
+    }
+
+    /// Sources that `poller` watches, by their numbers, and who writes to them.
+    fn watched(poller: &Poller, count: usize) -> Vec<[UnixStream; 2]> {
+        let watch = |token| {
+            let (source, writer) = UnixStream::pair().unwrap();
+            let fd = source.as_raw_fd();
+            let (mut fd, read) = (mio::unix::SourceFd(&fd), mio::Interest::READABLE);
+            poller.registry().register(&mut fd, mio::Token(token), read).unwrap();
+            [source, writer]
+        };
+        (0..count).map(watch).collect()
+    }
+
+    /// The numbers of the sources that a wait has events of.
+    fn found(poller: &mut Poller, timeout: Duration) -> Vec<usize> {
+        let mut found = Vec::new();
+        poller.wait(Some(timeout), |token, _| found.push(token.0)).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_wait_returns_so_many_events_and_the_next_one_goes_on_where_it_has_stopped() {
+        const LONG: Duration = Duration::from_secs(20);
+        for mut poller in pollers(3, 2) {
+            let sources = watched(&poller, 10);
+            let write = |source: usize| assert_eq!((&sources[source][1]).write(b"x").unwrap(), 1);
+            (0..10).for_each(write);
+            assert_eq!(found(&mut poller, Duration::ZERO), [0, 1]);
+            write(0);
+            assert_eq!(found(&mut poller, LONG), [2, 3, 4]);
+            assert_eq!(found(&mut poller, Duration::ZERO), [5, 6]);
+            assert_eq!(found(&mut poller, LONG), [7, 8, 9]);
+            assert_eq!(found(&mut poller, Duration::ZERO), [0]);
+            assert_eq!(found(&mut poller, Duration::ZERO), []);
+        }
+    }
+
+    #[test]
+    fn a_look_may_return_more_than_a_wait() {
+        for mut poller in pollers(1, 3) {
+            let sources = watched(&poller, 5);
+            sources.iter().for_each(|[_, writer]| assert_eq!((&*writer).write(b"x").unwrap(), 1));
+            assert_eq!(found(&mut poller, Duration::from_secs(20)), [0]);
+            assert_eq!(found(&mut poller, Duration::ZERO), [1, 2, 3]);
+            assert_eq!(found(&mut poller, Duration::ZERO), [4]);
+        }
+    }
+
+    #[test]
+    fn more_events_than_there_can_be_are_as_many_as_may_be() {
+        for mut poller in pollers(usize::MAX, usize::MAX) {
+            let sources = watched(&poller, 2);
+            sources.iter().for_each(|[_, writer]| assert_eq!((&*writer).write(b"x").unwrap(), 1));
+            assert_eq!(found(&mut poller, Duration::ZERO), [0, 1]);
+        }
     }
 }

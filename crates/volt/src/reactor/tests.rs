@@ -7,7 +7,7 @@ use std::time::Duration;
 use volt_sync::internal::primitive::thread;
 
 use super::registration::Start;
-use super::{Direction, Handle, Reactor, Registration, Why};
+use super::{Direction, EventsPerTurn, Handle, Reactor, Registration, Why};
 use crate::io::{Interest, Ready};
 
 std::thread_local! {
@@ -32,7 +32,7 @@ fn timed<R>(f: impl FnOnce() -> R) -> (R, Duration) {
 
 #[test]
 fn an_unpark_ends_the_wait_that_it_finds_and_else_the_next() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     handle.unpark();
     handle.unpark();
     assert_eq!(reactor.turn(&handle, Some(Duration::ZERO)).unwrap(), 0);
@@ -49,7 +49,7 @@ fn an_unpark_ends_the_wait_that_it_finds_and_else_the_next() {
 
 #[test]
 fn a_wait_is_never_shorter_than_asked_and_finer_than_a_millisecond() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let asked = Duration::from_micros(200);
     let mut waits: Vec<_> =
         (0..50).map(|_| timed(|| reactor.turn(&handle, Some(asked)).unwrap()).1).collect();
@@ -62,7 +62,7 @@ fn a_wait_is_never_shorter_than_asked_and_finer_than_a_millisecond() {
 
 #[test]
 fn an_event_makes_its_source_ready_once() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Open).unwrap();
@@ -83,12 +83,53 @@ fn an_event_makes_its_source_ready_once() {
     assert_eq!(handle.registered(), 0);
 }
 
+/// A paused clock moves on if a turn has no event.
+#[test]
+fn the_bell_takes_no_events_place() {
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn { waiting: 1, busy: 1 }).unwrap();
+    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let registration = register(&handle, &a, Start::Open).unwrap();
+    for timeout in [LONG, Some(Duration::ZERO)] {
+        handle.0.bell.wake().unwrap();
+        io::Write::write(&mut &b, b"x").unwrap();
+        assert_eq!(reactor.turn(&handle, timeout).unwrap(), 1);
+        assert_eq!(reactor.turn(&handle, Some(Duration::ZERO)).unwrap(), 0, "it has rung once");
+    }
+    drop(registration);
+}
+
+/// Others are ready all the time, and each look has one event.
+#[test]
+fn a_read_is_put_off_for_a_few_looks_also_if_these_have_not_come_to_its_event() {
+    TURNS.set(true);
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn { waiting: 1, busy: 1 }).unwrap();
+    let pair = Pair::new(&handle);
+    let others: Vec<_> = (0..20).map(|_| Pair::new(&handle)).collect();
+    assert!(!pair.read(0));
+    // One of some is not put off.
+    while !handle.owes_a_look() {
+        pair.exchange(0, || assert_eq!(reactor.look(&handle, Why::Due).unwrap(), 1));
+    }
+    others.iter().for_each(|other| other.write_to(0));
+    pair.write_to(0);
+    let mut looks = 0;
+    while handle.owes_a_look() {
+        looks += 1;
+        let reminded = usize::from(looks == 4);
+        assert_eq!(reactor.look(&handle, Why::Due).unwrap(), 1 + reminded);
+    }
+    assert_eq!(looks, 4, "it waits for the events of others");
+    assert!(pair.read(0), "the message is there");
+    let left: usize = (0..30).map(|_| reactor.look(&handle, Why::Due).unwrap()).sum();
+    assert_eq!(left, 20 - 4, "the events of the others");
+}
+
 /// Reads of exactly the size of the messages, which fail when there is none: after some, a failing one
 /// is not made before a look has found no event.
 #[test]
 fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
     TURNS.set(true);
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Open).unwrap();
@@ -192,7 +233,7 @@ fn guess_or_look(reactor: &mut Reactor, handle: &Handle, looks: &mut u32) {
 #[test]
 fn messages_to_and_fro_spare_most_looks_and_whoever_else_has_an_event_is_soon_found() {
     TURNS.set(true);
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (pair, other) = (Pair::new(&handle), Pair::new(&handle));
     [&pair, &other].into_iter().for_each(|pair| assert!(!pair.read(0) && !pair.read(1)));
     let exchanges = |reactor: &mut Reactor, count| exchanges(&pair, reactor, &handle, count);
@@ -232,7 +273,7 @@ fn messages_to_and_fro_spare_most_looks_and_whoever_else_has_an_event_is_soon_fo
 #[test]
 fn room_for_somebody_who_waits_to_write_ends_the_guesses() {
     TURNS.set(true);
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (pair, other) = (Pair::new(&handle), Pair::new(&handle));
     [&pair, &other].into_iter().for_each(|pair| assert!(!pair.read(0) && !pair.read(1)));
     let mut exchanges = |count| exchanges(&pair, &mut reactor, &handle, count);
@@ -263,7 +304,7 @@ fn room_for_somebody_who_waits_to_write_ends_the_guesses() {
 
 #[test]
 fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (a, _b) = std::os::unix::net::UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Open).unwrap();
@@ -276,7 +317,7 @@ fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
 
 #[test]
 fn a_source_that_cannot_be_registered_is_an_error_and_leaves_nothing() {
-    let (_reactor, handle) = Reactor::new().unwrap();
+    let (_reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let file = std::fs::File::open("/proc/self/status").unwrap();
     assert!(register(&handle, &file, Start::Unknown).is_err());
     assert!(register(&handle, &-1, Start::Unknown).is_err());
@@ -285,7 +326,7 @@ fn a_source_that_cannot_be_registered_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn shutdown_ends_waits_and_refuses_registrations() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
     let registration = register(&handle, &a, Start::Unknown).unwrap();
     let mut cx = Context::from_waker(Waker::noop());
@@ -305,7 +346,7 @@ fn shutdown_ends_waits_and_refuses_registrations() {
 
 #[test]
 fn who_has_connected_hears_no_more_of_room_until_there_was_none() {
-    let (mut reactor, handle) = Reactor::new().unwrap();
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
     let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Unknown).unwrap();

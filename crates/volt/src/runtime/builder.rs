@@ -14,6 +14,7 @@ use super::scheduler::shared::{GUESTS, Shared};
 use super::slow_poll::{DEFAULT_THRESHOLD, SlowPoll};
 use super::{LocalOptions, LocalRuntime, Runtime, RuntimeFlavor, start_worker};
 use crate::choice;
+use crate::reactor::EventsPerTurn;
 use crate::task::Home;
 use crate::time::Clock;
 
@@ -37,6 +38,8 @@ pub struct Builder {
     flavor: RuntimeFlavor,
     workers: Option<usize>,
     start_paused: bool,
+    max_io_events: Option<usize>,
+    max_busy_io_events: Option<usize>,
     config: Config,
 }
 
@@ -44,7 +47,14 @@ impl Builder {
     fn new(flavor: RuntimeFlavor) -> Self {
         let lifo = flavor == RuntimeFlavor::MultiThread;
         let config = Config { lifo, seed: choice::random_seed(), ..Config::default() };
-        Self { flavor, workers: None, start_paused: false, config }
+        Self {
+            flavor,
+            workers: None,
+            start_paused: false,
+            max_io_events: None,
+            max_busy_io_events: None,
+            config,
+        }
     }
 
     /// A runtime with worker threads: one for each processor, unless
@@ -132,6 +142,25 @@ impl Builder {
     /// ```
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.config.thread_keep_alive = duration;
+        self
+    }
+
+    /// Names the runtime, for logs and the like: [`Handle::name`](super::Handle::name). If not called, it has no name. The
+    /// threads' names are another matter: [`thread_name`](Self::thread_name).
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_current_thread().name("storage").build()?;
+    /// assert_eq!(runtime.handle().name(), Some("storage"));
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `name` is empty, or nothing but white space.
+    #[track_caller]
+    pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
+        let name = name.into();
+        assert!(!name.trim().is_empty(), "`name` must not be empty");
+        self.config.name = Some(name);
         self
     }
 
@@ -345,6 +374,65 @@ impl Builder {
         self
     }
 
+    /// Takes at most `events` events of sockets, pipes and the like from the system at a time; 512 if not called, and
+    /// 65,536 at most. What is left is taken the next time.
+    ///
+    /// So many tasks may become runnable at once, or twice as many, as one may wait to read and another one to write.
+    ///
+    /// ```
+    /// use volt::net::UdpSocket;
+    ///
+    /// let runtime = volt::runtime::Builder::new_current_thread().max_io_events_per_tick(1).build()?;
+    /// runtime.block_on(async {
+    ///     let (a, b) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+    ///     b.send_to(b"to a", a.local_addr()?).await?;
+    ///     a.send_to(b"to b", b.local_addr()?).await?;
+    ///     // Both are there: two events.
+    ///     assert_eq!((a.recv(&mut [0; 8]).await?, b.recv(&mut [0; 8]).await?), (4, 4));
+    ///     std::io::Result::Ok(())
+    /// })?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `events` is 0.
+    ///
+    /// # Cost
+    /// On Linux 12 bytes for each, as long as the runtime lives (on some platforms 16). The fewer, the more calls of the system.
+    #[track_caller]
+    pub fn max_io_events_per_tick(&mut self, events: usize) -> &mut Self {
+        assert!(events > 0, "`max_io_events_per_tick` must be at least 1");
+        self.max_io_events = Some(events);
+        self
+    }
+
+    /// The same where the system is only asked what is there, and not waited for: mostly while there are tasks to run (see
+    /// [`event_interval`](Self::event_interval)). As many as of
+    /// [`max_io_events_per_tick`](Self::max_io_events_per_tick) if not called, and it may be more.
+    ///
+    /// With a small number a runtime that has too much to do leaves what comes in addition to the system, which keeps it as long as
+    /// there is room, instead of making its own queues longer. The price is that an event may have to wait for several
+    /// such looks: with a number of 1 a busy thread takes one event for each round of up to 128 polls.
+    ///
+    /// ```
+    /// let runtime = volt::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(1)
+    ///     .max_io_events_per_tick(128)
+    ///     .max_io_events_per_busy_tick(8)
+    ///     .build()?;
+    /// runtime.block_on(volt::net::TcpListener::bind("127.0.0.1:0"))?;
+    /// # std::io::Result::Ok(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `events` is 0.
+    #[track_caller]
+    pub fn max_io_events_per_busy_tick(&mut self, events: usize) -> &mut Self {
+        assert!(events > 0, "`max_io_events_per_busy_tick` must be at least 1");
+        self.max_busy_io_events = Some(events);
+        self
+    }
+
     /// Reports each poll that takes longer than `threshold`: see [`SlowPoll`], and
     /// [`RuntimeMetrics::slowest_poll`](super::RuntimeMetrics::slowest_poll).
     ///
@@ -509,6 +597,12 @@ impl Builder {
         LocalRuntime::build(options, |home| self.build_at(Some(home)))
     }
 
+    fn events_per_turn(&self) -> EventsPerTurn {
+        let default = EventsPerTurn::default();
+        let busy = self.max_busy_io_events.or(self.max_io_events).unwrap_or(default.busy);
+        EventsPerTurn { waiting: self.max_io_events.unwrap_or(default.waiting), busy }
+    }
+
     /// Makes the runtime; one that is at `home` on one thread.
     fn build_at(&mut self, home: Option<Home>) -> io::Result<Runtime> {
         let invalid = |message: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
@@ -528,7 +622,7 @@ impl Builder {
             return invalid(&format!("`{name}` is too large: a runtime has at most 4,000 workers"));
         }
         context::introduce();
-        let (driver, handle) = Driver::new(workers, clock)?;
+        let (driver, handle) = Driver::taking(self.events_per_turn(), workers, clock)?;
         // Where there are no workers, nobody asks.
         let processors = (workers > 0).then(processors::available).flatten();
         let processors = processors.unwrap_or(usize::MAX);

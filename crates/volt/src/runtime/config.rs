@@ -15,6 +15,8 @@ pub(crate) type ThreadName = Arc<dyn Fn() -> String + Send + Sync>;
 /// The settings.
 #[derive(Clone)]
 pub(crate) struct Config {
+    /// Of the runtime.
+    pub(crate) name: Option<String>,
     /// Use the LIFO slot. A current-thread runtime does not: its order is that of a queue.
     pub(crate) lifo: bool,
     /// How many threads can run at once.
@@ -50,6 +52,7 @@ pub(crate) struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            name: None,
             lifo: true,
             processors: usize::MAX,
             seed: 0,
@@ -94,6 +97,7 @@ impl Config {
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")
+            .field("name", &self.name)
             .field("lifo", &self.lifo)
             .field("global_queue_interval", &self.global_queue_interval)
             .field("event_interval", &self.event_interval)

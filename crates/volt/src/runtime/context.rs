@@ -88,6 +88,10 @@ volt_sync::internal::primitive::thread_local! {
     static GUARDS: Cell<u64> = Cell::new(0);
     static STACK: Cell<usize> = Cell::new(0);
 }
+volt_sync::internal::primitive::const_thread_local! {
+    /// In a hook: the number of the worker that it was called by. (Not in the context, which is copied for each `block_on`.)
+    static HOOK_OF: Cell<Option<usize>> = Cell::new(None);
+}
 
 #[inline]
 fn get() -> Context {
@@ -249,6 +253,14 @@ pub(crate) fn with_entered<R>(runtime: &Arc<Shared>, f: impl FnOnce() -> R) -> R
 /// (A member that parks has looked at its own queues for the last time; one whose poll is over has looked
 /// whether it was handed over.)
 pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<usize>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            HOOK_OF.with(|hook_of| hook_of.set(self.0));
+        }
+    }
+    let index = current_worker(index_of).or_else(index_beside_hook);
+    let _restore = Restore(HOOK_OF.with(|hook_of| hook_of.replace(index)));
     let change = |context: &mut Context| {
         if context.waits == Waits::ByHelping {
             context.waits = Waits::Nowhere;
@@ -257,6 +269,63 @@ pub(crate) fn beside_member<R>(f: impl FnOnce() -> R) -> R {
         context.guest = ptr::null();
     };
     scope(change, f)
+}
+
+/// The number of the worker whose hook this is called in, if it is.
+fn index_beside_hook() -> Option<usize> {
+    (get().waits == Waits::Nowhere).then(|| HOOK_OF.with(Cell::get))?
+}
+
+/// The number of `worker` among those that the metrics count. A guest beside workers is none of them; one of a
+/// current-thread runtime is its worker 0.
+fn index_of(worker: Option<&Worker<'_>>) -> Option<usize> {
+    let worker = worker?;
+    (worker.index < worker.shared.workers.max(1)).then_some(worker.index)
+}
+
+/// The number of the worker that this thread is, if it is one: the one that the `worker_` methods of
+/// [`RuntimeMetrics`](super::RuntimeMetrics) take.
+///
+/// * In a task that a worker polls: a number below [`num_workers`](super::RuntimeMetrics::num_workers), which may be another
+///   one after each `.await`. It is that of the runtime that polls, also under the [`EnterGuard`] of another one.
+/// * On a thread in `block_on` of a multi-thread runtime: `None`, in its own future and in the tasks that it runs meanwhile
+///   (see [`Runtime::block_on`](super::Runtime::block_on)); the same in [`JoinHandle::join`](crate::task::JoinHandle::join). So here a task may get `None`; in Tokio no such thread runs
+///   tasks. Where [`Builder::on_thread_start`](super::Builder::on_thread_start) is set, none does here either.
+/// * On the thread that runs a current-thread runtime, or a [`LocalRuntime`](super::LocalRuntime): `Some(0)`, in the future of
+///   `block_on` as well as in tasks. `None` in the `block_on` of another thread, as long as there is one that runs the tasks.
+/// * In [`on_thread_park`](super::Builder::on_thread_park), [`on_thread_unpark`](super::Builder::on_thread_unpark) and
+///   [`on_slow_poll`](super::Builder::on_slow_poll): that of the worker that calls them. (`None` after the first poll in a
+///   `block_on`, which mostly is no worker's: see [`polls_count`](super::RuntimeMetrics::polls_count).) In
+///   [`on_thread_start`](super::Builder::on_thread_start) and [`on_thread_stop`](super::Builder::on_thread_stop): `None`.
+/// * In `spawn_blocking` and outside of runtimes: `None`. Also inside [`block_in_place`](crate::task::block_in_place), and in the
+///   rest of a poll that has called it on a worker: another thread is that worker by then.
+///
+/// # Examples
+/// ```
+/// use volt::runtime::{Builder, worker_index};
+///
+/// let runtime = Builder::new_multi_thread().worker_threads(2).build()?;
+/// let (tell, told) = std::sync::mpsc::channel();
+/// runtime.spawn(async move { tell.send(worker_index()) });
+/// // This thread is not in `block_on` meanwhile, so a worker runs the task.
+/// assert!(told.recv().unwrap().is_some_and(|index| index < 2));
+/// assert_eq!(runtime.block_on(async { worker_index() }), None);
+///
+/// let runtime = Builder::new_current_thread().build()?;
+/// assert_eq!(runtime.block_on(async { worker_index() }), Some(0));
+/// assert_eq!(worker_index(), None);
+/// # std::io::Result::Ok(())
+/// ```
+///
+/// # Cost
+/// A look at two thread-locals. In a `block_on` of a current-thread runtime that has not begun to run tasks, what it costs
+/// to begin.
+pub fn worker_index() -> Option<usize> {
+    if let Some(index) = index_beside_hook() {
+        return Some(index);
+    }
+    // Whether it is the one that runs the tasks is known when it begins to.
+    if runs_current_thread() { current_member(index_of) } else { current_worker(index_of) }
 }
 
 /// # Panics

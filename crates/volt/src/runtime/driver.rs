@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 use self::alarm::Alarm;
-use crate::reactor::{self, Why};
+use crate::reactor::{self, EventsPerTurn, Why};
 use crate::time::{Clock, Timers};
 
 #[cfg(not(volt_loom))]
@@ -36,12 +36,25 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// A driver whose timers have a shard for each of `workers`.
+    /// A driver whose timers have a shard for each of `workers`, and that takes the usual number of events.
+    ///
+    /// # Errors
+    /// As [`taking`](Self::taking).
+    #[cfg(any(test, feature = "test-util"))]
+    pub(crate) fn new(workers: usize, clock: Clock) -> io::Result<(Self, Handle)> {
+        Self::taking(EventsPerTurn::default(), workers, clock)
+    }
+
+    /// A driver whose timers have a shard for each of `workers`, and that takes so many `events`.
     ///
     /// # Errors
     /// If the operating system has no descriptors left.
-    pub(crate) fn new(workers: usize, clock: Clock) -> io::Result<(Self, Handle)> {
-        let (_reactor, handle) = reactor::Reactor::new()?;
+    pub(crate) fn taking(
+        events: EventsPerTurn,
+        workers: usize,
+        clock: Clock,
+    ) -> io::Result<(Self, Handle)> {
+        let (_reactor, handle) = reactor::Reactor::new(events)?;
         let timers = Timers::new(workers + 1, clock.clone());
         let unpark = handle.clone();
         timers.set_unpark(move || unpark.unpark());

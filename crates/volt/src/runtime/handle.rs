@@ -8,6 +8,7 @@ use std::panic::Location;
 use volt_sync::internal::primitive::Arc;
 
 use super::context::{self, EnterGuard};
+use super::id::Id;
 use super::metrics::RuntimeMetrics;
 use super::scheduler::guest;
 use super::scheduler::shared::Shared;
@@ -71,6 +72,32 @@ impl TryCurrentError {
     #[allow(clippy::unused_self, reason = "as in Tokio, where there is another reason")]
     pub fn is_missing_context(&self) -> bool {
         true
+    }
+
+    /// True if the thread is ending, and has forgotten already which runtime it was in. That does not happen: it is always false.
+    ///
+    /// What a thread knows of its runtime has no destructor, so it is there as long as the thread is. Also in the destructors
+    /// of thread-locals [`Handle::try_current`] says what it says elsewhere: there is a runtime, if an
+    /// [`EnterGuard`] still lives, or there is [none](Self::is_missing_context).
+    ///
+    /// ```
+    /// use std::cell::RefCell;
+    /// use volt::runtime::Handle;
+    ///
+    /// struct Last;
+    /// impl Drop for Last {
+    ///     fn drop(&mut self) {
+    ///         let error = Handle::try_current().unwrap_err();
+    ///         assert!(error.is_missing_context() && !error.is_thread_local_destroyed());
+    ///     }
+    /// }
+    ///
+    /// std::thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) }; }
+    /// std::thread::spawn(|| LAST.set(Some(Last))).join().unwrap();
+    /// ```
+    #[allow(clippy::unused_self, reason = "as in Tokio, where it happens")]
+    pub fn is_thread_local_destroyed(&self) -> bool {
+        false
     }
 }
 
@@ -232,6 +259,36 @@ impl Handle {
         }
     }
 
+    /// Tells the runtime from all others, and from each [`LocalSet`](crate::task::LocalSet): see [`Id`].
+    ///
+    /// ```
+    /// use volt::runtime::{Handle, Runtime};
+    ///
+    /// let runtime = Runtime::new()?;
+    /// let id = runtime.handle().id();
+    /// assert_eq!(runtime.block_on(async { Handle::current().id() }), id);
+    /// assert_ne!(Runtime::new()?.handle().id(), id);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn id(&self) -> Id {
+        self.shared.id
+    }
+
+    /// The name that the runtime was given by [`Builder::name`](super::Builder::name), if it was.
+    ///
+    /// ```
+    /// use volt::runtime::{Builder, Handle};
+    ///
+    /// let runtime = Builder::new_current_thread().name("storage").build()?;
+    /// assert_eq!(runtime.handle().name(), Some("storage"));
+    /// let nameless = Builder::new_current_thread().build()?;
+    /// assert_eq!(nameless.block_on(async { Handle::current().name().map(str::to_owned) }), None);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn name(&self) -> Option<&str> {
+        self.shared.config.name.as_deref()
+    }
+
     /// Statistics.
     ///
     /// ```
@@ -248,6 +305,11 @@ impl Handle {
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("flavor", &self.runtime_flavor()).finish_non_exhaustive()
+        let mut handle = f.debug_struct("Handle");
+        handle.field("flavor", &self.runtime_flavor()).field("id", &self.id());
+        if let Some(name) = self.name() {
+            handle.field("name", &name);
+        }
+        handle.finish_non_exhaustive()
     }
 }

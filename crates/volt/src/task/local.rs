@@ -39,7 +39,7 @@ use volt_sync::internal::primitive::{Arc, Mutex, UnsafeCell, spin};
 
 use super::waker::is_of_task;
 use super::{Header, JoinHandle, Notified, OwnedTasks, Schedule, TaskQueue, boxed_if_large, trace};
-use crate::runtime::{Runtime, context, level};
+use crate::runtime::{Id, Runtime, context, level};
 
 /// The most tasks that are polled before the driver lets others go first.
 pub(crate) const MAX_POLLS: usize = 61;
@@ -78,6 +78,7 @@ pub struct LocalSet {
 }
 
 struct Shared {
+    id: Id,
     local: UnsafeCell<TaskQueue>,
     remote: Mutex<TaskQueue>,
     owned: OwnedTasks,
@@ -190,12 +191,23 @@ impl LocalSet {
     /// ```
     pub fn new() -> Self {
         let shared = Shared {
+            id: Id::next(),
             local: UnsafeCell::new(TaskQueue::new()),
             remote: Mutex::new(TaskQueue::new()),
             owned: OwnedTasks::new(1),
             driver: WaiterSlot::new(),
         };
         Self { shared: Arc::new(shared), drivers: RefCell::new(Vec::new()), _not_send: PhantomData }
+    }
+
+    /// Tells this set from all others, and from all runtimes: see [`Id`].
+    ///
+    /// ```
+    /// let (a, b) = (volt::task::LocalSet::new(), volt::task::LocalSet::new());
+    /// assert_ne!(a.id(), b.id());
+    /// ```
+    pub fn id(&self) -> Id {
+        self.shared.id
     }
 
     /// Spawns a task on this set. It runs when the set is driven.

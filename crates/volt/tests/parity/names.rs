@@ -35,8 +35,8 @@ use rt::net::{
 };
 use rt::process::{Child as _, ChildStderr as _, ChildStdin as _, ChildStdout as _, Command as _};
 use rt::runtime::{
-    Builder as _, EnterGuard as _, Handle as _, LocalOptions as _, LocalRuntime as _, Runtime as _,
-    RuntimeFlavor as _, RuntimeMetrics as _, TryCurrentError as _, is_rt_shutdown_err as _,
+    Builder as _, EnterGuard as _, Handle as _, Id as _, LocalOptions as _, LocalRuntime as _, Runtime as _,
+    RuntimeFlavor as _, RuntimeMetrics as _, TryCurrentError as _, is_rt_shutdown_err as _, worker_index as _,
 };
 use rt::signal::ctrl_c as _;
 use rt::signal::unix::{Signal as _, SignalKind as _, signal as _};

@@ -151,6 +151,9 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn event_interval(&'b mut runtime::Builder, u32) -> &'b mut runtime::Builder;
         fn global_queue_interval(&'b mut runtime::Builder, u32) -> &'b mut runtime::Builder;
         fn max_blocking_threads(&'b mut runtime::Builder, usize) -> &'b mut runtime::Builder;
+        fn max_io_events_per_busy_tick(&'b mut runtime::Builder, usize) -> &'b mut runtime::Builder;
+        fn max_io_events_per_tick(&'b mut runtime::Builder, usize) -> &'b mut runtime::Builder;
+        fn name(&'b mut runtime::Builder, &'c str) -> &'b mut runtime::Builder;
         fn new_current_thread() -> runtime::Builder;
         fn new_multi_thread() -> runtime::Builder;
         fn on_thread_park(&'b mut runtime::Builder, fn()) -> &'b mut runtime::Builder;
@@ -168,7 +171,9 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn block_on::<Ready<u8>>(&'b runtime::Handle, Ready<u8>) -> u8;
         fn current() -> runtime::Handle;
         fn enter(&'b runtime::Handle) -> runtime::EnterGuard<'b>;
+        fn id(&'b runtime::Handle) -> runtime::Id;
         fn metrics(&'b runtime::Handle) -> runtime::RuntimeMetrics;
+        fn name(&'b runtime::Handle) -> Option<&'b str>;
         fn runtime_flavor(&'b runtime::Handle) -> runtime::RuntimeFlavor;
         fn spawn::<Ready<u8>>(&'b runtime::Handle, Ready<u8>) -> task::JoinHandle<u8>;
         fn spawn_blocking::<fn() -> u8, u8>(&'b runtime::Handle, fn() -> u8) -> task::JoinHandle<u8>;
@@ -206,6 +211,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
     }
     calls! { runtime::TryCurrentError:
         fn is_missing_context(&'b runtime::TryCurrentError) -> bool;
+        fn is_thread_local_destroyed(&'b runtime::TryCurrentError) -> bool;
     }
     calls! { signal::unix::Signal:
         fn poll_recv(&'b mut signal::unix::Signal, Cx<'c>) -> Poll<Option<()>>;
@@ -276,6 +282,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
     calls! { task::LocalSet:
         fn block_on::<Ready<u8>>(&'b task::LocalSet, &'c runtime::Runtime, Ready<u8>) -> u8;
         fn enter(&'b task::LocalSet) -> task::LocalEnterGuard;
+        fn id(&'b task::LocalSet) -> runtime::Id;
         fn new() -> task::LocalSet;
         async fn run_until::<Ready<u8>>(&'b task::LocalSet, Ready<u8>) -> u8;
         fn spawn_local::<Ready<u8>>(&'b task::LocalSet, Ready<u8>) -> task::JoinHandle<u8>;
@@ -352,6 +359,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         fn [rt::io::stdout]() -> rt::io::Stdout;
         async fn [signal::ctrl_c]() -> io::Result<()>;
         fn [signal::unix::signal](signal::unix::SignalKind) -> io::Result<signal::unix::Signal>;
+        fn [runtime::worker_index]() -> Option<usize>;
         fn [rt::spawn::<Ready<u8>>](Ready<u8>) -> task::JoinHandle<u8>;
         fn [task::block_in_place::<fn() -> u8, u8>](fn() -> u8) -> u8;
         async fn [task::coop::consume_budget]();
@@ -399,6 +407,7 @@ pub(crate) async fn others<'a: 'b + 'c, 'b: 'c, 'c>() {
         runtime::Builder: Debug, Send, Sync, Unpin;
         runtime::EnterGuard<'a>: Debug, Unpin;
         runtime::Handle: Clone, Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
+        runtime::Id: Copy, Debug, Display, Eq, Hash, PartialEq, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
         runtime::Runtime: Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;
         runtime::RuntimeFlavor: Debug, Eq, PartialEq, Send, Sync, Unpin;
         runtime::RuntimeMetrics: Clone, Debug, RefUnwindSafe, Send, Sync, Unpin, UnwindSafe;

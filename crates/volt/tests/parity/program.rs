@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rt::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use rt::net::{TcpListener, TcpStream, UdpSocket, UnixDatagram, UnixListener, UnixStream};
+use rt::runtime::{Builder, Handle, worker_index};
 use rt::sync::{Mutex, Notify, RwLock, Semaphore, broadcast, mpsc, oneshot, watch};
 use rt::task::{JoinSet, LocalSet};
 use rt::time::{Instant, interval, sleep, timeout};
@@ -19,6 +20,7 @@ pub(crate) async fn run() {
     datagrams_and_unix(directory.path()).await;
     channels_and_locks().await;
     time_and_tasks().await;
+    names_and_numbers().await;
 }
 
 async fn files_and_streams(directory: &std::path::Path) {
@@ -115,4 +117,30 @@ async fn time_and_tasks() {
     assert_eq!(task.await.unwrap(), 8);
     let output = rt::process::Command::new("echo").arg("hello").output().await.unwrap();
     assert_eq!(output.stdout, b"hello\n");
+}
+
+async fn names_and_numbers() {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().max_io_events_per_tick(64).max_io_events_per_busy_tick(1);
+    let other = builder.name("other").build().unwrap();
+    let (here, there) = (Handle::current(), other.handle().clone());
+    assert_eq!((here.name(), there.name()), (None, Some("other")));
+    let ids = [here.id(), there.id(), LocalSet::new().id(), Handle::current().id()];
+    assert_eq!(std::collections::HashSet::from(ids).len(), 3);
+    assert_eq!(worker_index(), None, "the thread in `block_on`");
+    assert_eq!(rt::task::spawn_blocking(worker_index).await.unwrap(), None);
+    let thread = std::thread::spawn(move || {
+        let error = Handle::try_current().unwrap_err();
+        assert!(error.is_missing_context() && !error.is_thread_local_destroyed());
+        other.block_on(async {
+            assert_eq!(worker_index(), Some(0));
+            datagrams_and_unix(tempfile::tempdir().unwrap().path()).await;
+            rt::spawn(async { worker_index() }).await.unwrap()
+        })
+    });
+    assert_eq!(thread.join().unwrap(), Some(0));
+    for empty in ["", " "] {
+        let refused = std::panic::catch_unwind(|| Builder::new_multi_thread().name(empty).build());
+        assert!(refused.is_err());
+    }
 }

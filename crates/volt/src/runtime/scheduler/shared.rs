@@ -39,6 +39,7 @@ use crate::runtime::blocking::Pool;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
+use crate::runtime::id::Id;
 use crate::runtime::metrics::{Counter, SlotMetrics};
 use crate::runtime::slow_poll::SlowPolls;
 use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule, ToIdle};
@@ -140,6 +141,7 @@ impl Slot {
 pub(crate) struct Shared {
     /// This object, with the provenance of the whole allocation. Null before `Shared::new` ends.
     me: AtomicPtr<Shared>,
+    pub(crate) id: Id,
     pub(crate) config: Config,
     pub(super) slots: Box<[CachePadded<Slot>]>,
     /// The members `0..workers` are threads of the runtime, the others guests.
@@ -211,6 +213,7 @@ impl Shared {
             .map(|threshold| Box::new(SlowPolls::new(threshold, config.on_slow_poll.clone())));
         let shared = Arc::new(Self {
             me: AtomicPtr::new(ptr::null_mut()),
+            id: Id::next(),
             config,
             slots: (0..members).map(|_| CachePadded::new(Slot::new())).collect(),
             workers,
