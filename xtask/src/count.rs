@@ -42,21 +42,43 @@ pub(crate) fn run(row: Option<&str>) -> Result<(), String> {
     };
     let mut exceeded = Vec::new();
     for (row, bound) in rows {
-        // The difference of two runs leaves only the operations themselves.
-        let (few, many) = (1_000_u32, 11_000_u32);
-        let (base, whole) = std::thread::scope(|scope| {
-            let base = scope.spawn(|| instructions(row, few));
-            let whole = instructions(row, many);
-            (base.join().expect("errors are values here"), whole)
-        });
-        let counted = (whole? - base?) / f64::from(many - few);
+        let limit = bound.map_or(f64::INFINITY, |bound| bound * SLACK);
+        let counted = least(limit, || counted(row))?;
         let bound = bound.unwrap_or(f64::INFINITY);
         println!("{row:<32} {counted:>9.1} instructions, bound {bound}");
-        if counted > bound * SLACK {
+        if counted > limit {
             exceeded.push(format!("{row}: {counted:.1} instructions, bound {bound}"));
         }
     }
     if exceeded.is_empty() { Ok(()) } else { Err(exceeded.join("\n")) }
+}
+
+/// How often a row is counted that exceeds its bound: some of the work is due by the clock, and on a machine that others
+/// use more of it falls to an operation.
+const TRIES: usize = 3;
+
+/// The first count that is not above `limit`, or the least of all.
+fn least(limit: f64, mut count: impl FnMut() -> Result<f64, String>) -> Result<f64, String> {
+    let mut least = f64::INFINITY;
+    for _ in 0..TRIES {
+        least = least.min(count()?);
+        if least <= limit {
+            break;
+        }
+    }
+    Ok(least)
+}
+
+/// The instructions of one operation of `row`.
+fn counted(row: &str) -> Result<f64, String> {
+    // The difference of two runs leaves only the operations themselves.
+    let (few, many) = (1_000_u32, 11_000_u32);
+    let (base, whole) = std::thread::scope(|scope| {
+        let base = scope.spawn(|| instructions(row, few));
+        let whole = instructions(row, many);
+        (base.join().expect("errors are values here"), whole)
+    });
+    Ok((whole? - base?) / f64::from(many - few))
 }
 
 /// The instructions of one run of `row`.
@@ -90,6 +112,22 @@ fn parse(text: &str) -> Result<Vec<(String, f64)>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_exceeds_its_bound_is_counted_again() {
+        let counts = |counts: [f64; 3]| {
+            let mut calls = 0;
+            let counted = least(10.0, || {
+                calls += 1;
+                Ok(counts[calls - 1])
+            });
+            (counted, calls)
+        };
+        assert_eq!(counts([9.0, 0.0, 0.0]), (Ok(9.0), 1));
+        assert_eq!(counts([12.0, 10.0, 0.0]), (Ok(10.0), 2));
+        assert_eq!(counts([13.0, 11.0, 12.0]), (Ok(11.0), 3));
+        assert!(least(10.0, || Err("no valgrind".to_owned())).is_err());
+    }
 
     #[test]
     fn bounds_are_read_and_mistakes_named() {
