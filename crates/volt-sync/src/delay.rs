@@ -18,7 +18,7 @@ pub trait Timer: Future<Output = ()> + Send + 'static {
     fn after(duration: Duration) -> Self;
 }
 
-/// From now on [`Delay`] sleeps by `T`. The first call in a process counts.
+/// From now on a send with a timeout sleeps by `T`. The first call in a process counts.
 pub fn sleep_by<T: Timer>() {
     let _first = TIMER.set(Vtable::of::<T>());
 }
