@@ -3,11 +3,14 @@
 //! With this package in the place of Tokio's, the crates that a program uses run on Volt as they are, and so does the program:
 //!
 //! ```toml
+//! [dependencies]
+//! tokio = { path = "/path/to/the/clone/ecosystem/tokio" }
+//!
 //! [patch.crates-io]
 //! tokio = { path = "/path/to/the/clone/ecosystem/tokio" }
 //! ```
 //!
-//! What is Volt's alone is there as well. `docs/other-crates.md` says what to look at.
+//! `docs/other-crates.md` says why both are needed, and what else to look at. What is Volt's alone is there as well.
 #![forbid(unsafe_code)]
 
 pub use volt::*;
