@@ -25,8 +25,9 @@ pub fn sleep_by<T: Timer>() {
 
 static TIMER: OnceLock<Vtable> = OnceLock::new();
 
-/// Room for a timer.
-type Place = MaybeUninit<[u64; 7]>;
+/// Room for a timer, aligned for what atomics of 64 bits ask for on every platform.
+#[repr(align(8))]
+struct Place(MaybeUninit<[u64; 7]>);
 
 /// A [`Timer`], whichever it is. `start` makes one in a place, `poll` and `end` want that: `end` once, `poll` before that, and the
 /// place is not moved in between.
@@ -44,18 +45,18 @@ impl Vtable {
         }
         Self {
             start: |place, duration| {
-                let timer = place.as_mut_ptr().cast::<T>();
+                let timer = place.0.as_mut_ptr().cast::<T>();
                 // SAFETY: the place is large enough for a `T`, and aligned for it, as checked above.
                 unsafe { timer.write(T::after(duration)) };
             },
             poll: |place, cx| {
                 // SAFETY: `start` has put a `T` here, as the caller vouches for.
-                let timer = unsafe { &mut *place.as_mut_ptr().cast::<T>() };
+                let timer = unsafe { &mut *place.0.as_mut_ptr().cast::<T>() };
                 // SAFETY: the caller does not move it before `end`.
                 unsafe { Pin::new_unchecked(timer) }.poll(cx)
             },
             // SAFETY: `start` has put a `T` here, and the caller does not use it any more.
-            end: |place| unsafe { place.as_mut_ptr().cast::<T>().drop_in_place() },
+            end: |place| unsafe { place.0.as_mut_ptr().cast::<T>().drop_in_place() },
         }
     }
 }
@@ -71,7 +72,7 @@ pub(crate) struct Delay {
 
 impl Delay {
     pub(crate) fn new(duration: Duration) -> Self {
-        Self { duration, timer: None, place: Place::uninit(), _pinned: PhantomPinned }
+        Self { duration, timer: None, place: Place(MaybeUninit::uninit()), _pinned: PhantomPinned }
     }
 }
 
