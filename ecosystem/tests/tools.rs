@@ -113,21 +113,22 @@ async fn channels_and_sockets_are_sinks_and_streams() {
     assert_eq!(server.next().await.unwrap().unwrap(), "another");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stack_of_tower_buffers_limits_and_times_out() {
+    let start = Instant::now();
     let slow = service_fn(|wait: Duration| async move {
         tokio::time::sleep(wait).await;
         Ok::<_, tower::BoxError>(wait)
     });
     let mut service = ServiceBuilder::new()
         .buffer(8)
-        .concurrency_limit(2)
-        .rate_limit(100, Duration::from_secs(1))
+        .rate_limit(1, Duration::from_secs(60))
         .timeout(200 * MS)
         .service(slow);
     assert_eq!(service.ready().await.unwrap().call(MS).await.unwrap(), MS);
     let error = service.ready().await.unwrap().call(Duration::from_secs(600)).await.unwrap_err();
     assert!(error.is::<tower::timeout::error::Elapsed>(), "{error}");
+    assert!(start.elapsed() >= Duration::from_secs(60), "one a minute");
 }
 
 #[tokio::test(start_paused = true)]

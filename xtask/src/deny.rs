@@ -6,8 +6,9 @@
 use serde_json::Value;
 
 use crate::command::root;
+use crate::ecosystem;
 
-/// Checks every package of the lock file against `deny.toml`.
+/// Checks every package of both lock files against `deny.toml`.
 ///
 /// # Errors
 /// Lists each package with a licence that is not allowed, from another source than the public
@@ -16,13 +17,15 @@ pub(crate) fn run() -> Result<(), String> {
     let rules = std::fs::read_to_string(root().join("deny.toml"))
         .map_err(|error| format!("deny.toml: {error}"))?;
     let rules = Rules { licences: list(&rules, "allow"), banned: list(&rules, "deny") };
-    let metadata = crate::variants::metadata(&[])?;
-    let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
-    let problems: Vec<String> = packages.iter().filter_map(|it| rules.problem(it)).collect();
-    if !problems.is_empty() {
-        return Err(problems.join("\n"));
+    for lock_file in [&[][..], &ecosystem::MANIFEST] {
+        let metadata = crate::variants::metadata(lock_file)?;
+        let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
+        let problems: Vec<String> = packages.iter().filter_map(|it| rules.problem(it)).collect();
+        if !problems.is_empty() {
+            return Err(problems.join("\n"));
+        }
+        println!("{} packages: licences, sources and versions are allowed", packages.len());
     }
-    println!("{} packages: licences, sources and versions are allowed", packages.len());
     Ok(())
 }
 

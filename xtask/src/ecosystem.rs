@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::command::{Tests, cargo, run as run_command, run_tests};
 use crate::variants::metadata;
 
-const MANIFEST: [&str; 2] = ["--manifest-path", "ecosystem/Cargo.toml"];
+/// For cargo: which workspace.
+pub(crate) const MANIFEST: [&str; 2] = ["--manifest-path", "ecosystem/Cargo.toml"];
 
 /// Checks the package that takes Tokio's place, and runs the tests of what runs on it.
 ///
@@ -64,7 +65,7 @@ impl<'a> Place<'a> {
         };
         let users: Vec<_> = nodes.iter().filter(uses).filter_map(|it| it["id"].as_str()).collect();
         match users[..] {
-            [volt] if volt.contains("volt-rt") => Ok(()),
+            [volt] if volt.contains("#volt-rt@") => Ok(()),
             _ => Err(format!("Tokio's own crate is used by: {}", users.join(", "))),
         }
     }
@@ -103,7 +104,7 @@ mod tests {
     fn who_uses_the_other_one_is_named() {
         let good = packages(&[], &["path+file:///crates/volt#volt-rt@0.1.0"]);
         assert_eq!(Place::of(&good).unwrap().is_taken(&good), Ok(()));
-        for users in [&["volt-rt@0.1.0", "hyper@1"][..], &["hyper@1"], &[]] {
+        for users in [&["x#volt-rt@0.1.0", "hyper@1"][..], &["hyper@1"], &[]] {
             let bad = packages(&[], users);
             let message = Place::of(&bad).unwrap().is_taken(&bad).unwrap_err();
             assert!(message.ends_with(&users.join(", ")), "{message}");

@@ -76,7 +76,7 @@ pub(crate) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// All Rust files below `crates/` and `xtask/`.
+/// All Rust files below `crates/`, `ecosystem/` and `xtask/`.
 pub(crate) fn rust_files() -> Result<Vec<Source>, String> {
     let mut files = Vec::new();
     for folder in ["crates", "ecosystem", "xtask/src"] {

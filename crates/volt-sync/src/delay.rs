@@ -18,23 +18,34 @@ pub trait Timer: Future<Output = ()> + Send + 'static {
     fn after(duration: Duration) -> Self;
 }
 
-/// From now on a send with a timeout sleeps by `T`. The first call in a process counts.
+/// From now on a send with a timeout sleeps by `T`. The first call in a process counts, so two versions of one runtime cannot share
+/// this crate.
 pub fn sleep_by<T: Timer>() {
     let _first = TIMER.set(Vtable::of::<T>());
 }
 
 static TIMER: OnceLock<Vtable> = OnceLock::new();
 
+/// In words of 64 bits. Under loom atomics are larger.
+const ROOM: usize = if cfg!(volt_loom) { 16 } else { 7 };
+
 /// Room for a timer, aligned for what atomics of 64 bits ask for on every platform.
 #[repr(align(8))]
-struct Place(MaybeUninit<[u64; 7]>);
+#[expect(dead_code, reason = "used by its address")]
+struct Place(MaybeUninit<[u64; ROOM]>);
 
-/// A [`Timer`], whichever it is. `start` makes one in a place, `poll` and `end` want that: `end` once, `poll` before that, and the
-/// place is not moved in between.
+/// A [`Timer`], whichever it is.
+///
+/// By address, not by reference: others may hold a pointer to a timer that waits, which only a type that is not `Unpin` allows
+/// beside a `&mut`. A place does not look like one.
+///
+/// # Safety
+/// 1. All of them get the address of a place that is valid, and that nobody else uses.
+/// 2. `poll` and `end` get one where `start` has put a timer, which was not moved since, and which `end` has not ended.
 struct Vtable {
-    start: fn(&mut Place, Duration),
-    poll: unsafe fn(&mut Place, &mut Context<'_>) -> Poll<()>,
-    end: unsafe fn(&mut Place),
+    start: unsafe fn(*mut Place, Duration),
+    poll: unsafe fn(*mut Place, &mut Context<'_>) -> Poll<()>,
+    end: unsafe fn(*mut Place),
 }
 
 impl Vtable {
@@ -45,18 +56,17 @@ impl Vtable {
         }
         Self {
             start: |place, duration| {
-                let timer = place.0.as_mut_ptr().cast::<T>();
-                // SAFETY: the place is large enough for a `T`, and aligned for it, as checked above.
-                unsafe { timer.write(T::after(duration)) };
+                // SAFETY: valid (1), and large enough for a `T` and aligned for it, as checked above.
+                unsafe { place.cast::<T>().write(T::after(duration)) };
             },
             poll: |place, cx| {
-                // SAFETY: `start` has put a `T` here, as the caller vouches for.
-                let timer = unsafe { &mut *place.0.as_mut_ptr().cast::<T>() };
-                // SAFETY: the caller does not move it before `end`.
+                // SAFETY: there is a `T` (2), and only the caller refers to it here and now (1).
+                let timer = unsafe { &mut *place.cast::<T>() };
+                // SAFETY: it is not moved before it has ended (2).
                 unsafe { Pin::new_unchecked(timer) }.poll(cx)
             },
-            // SAFETY: `start` has put a `T` here, and the caller does not use it any more.
-            end: |place| unsafe { place.0.as_mut_ptr().cast::<T>().drop_in_place() },
+            // SAFETY: there is a `T` (2), which nobody uses afterwards.
+            end: |place| unsafe { place.cast::<T>().drop_in_place() },
         }
     }
 }
@@ -84,19 +94,20 @@ impl Future for Delay {
         let this = unsafe { self.get_unchecked_mut() };
         let timer = this.timer.unwrap_or_else(|| {
             let Some(timer) = TIMER.get() else { no_runtime() };
-            (timer.start)(&mut this.place, this.duration);
+            // SAFETY: the place is a part of `this`.
+            unsafe { (timer.start)(&raw mut this.place, this.duration) };
             *this.timer.insert(timer)
         });
         // SAFETY: it was started, in this place, which is pinned with `this` until that is dropped.
-        unsafe { (timer.poll)(&mut this.place, cx) }
+        unsafe { (timer.poll)(&raw mut this.place, cx) }
     }
 }
 
 impl Drop for Delay {
     fn drop(&mut self) {
         if let Some(timer) = self.timer {
-            // SAFETY: it was started, and nobody uses it any more.
-            unsafe { (timer.end)(&mut self.place) };
+            // SAFETY: it was started, in this place, and nobody uses it any more.
+            unsafe { (timer.end)(&raw mut self.place) };
         }
     }
 }
@@ -111,3 +122,6 @@ impl fmt::Debug for Delay {
 fn no_runtime() -> ! {
     panic!("the channel is full, and there is no Volt runtime whose timer could end the wait")
 }
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests;

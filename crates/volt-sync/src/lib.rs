@@ -1,6 +1,7 @@
 //! Runtime-agnostic async locks, semaphores and channels whose waiters live inside the futures.
 //!
-//! Everything here runs on any executor: it knows wakers and nothing else. Names and signatures are
+//! Everything here runs on any executor: it knows wakers and nothing else (but for [`mpsc::Sender::send_timeout`], which sleeps by
+//! the timers of Volt). Names and signatures are
 //! those of `tokio::sync`. A wait allocates nothing, whoever waits first is served first, and every
 //! future may be dropped at any point: what that gives back or passes on stands at each of them.
 //!

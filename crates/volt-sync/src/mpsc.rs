@@ -3,8 +3,8 @@
 //! [`channel`] holds a fixed number of messages and makes senders wait; [`unbounded_channel`] holds
 //! as many as memory does. Names, signatures and semantics are those of `tokio::sync::mpsc`, except
 //! for the order of sends that are pending together.
-//! `send_timeout` needs a clock, which this crate does not know: [`Sender::send_until`] takes any
-//! future as its deadline.
+//! This crate knows no clock: [`Sender::send_timeout`] goes by that of Volt, and [`Sender::send_until`] takes any future as
+//! its deadline.
 //!
 //! # When to use which
 //! One task does the work, or owns the state, and others send it requests. For several consumers

@@ -47,6 +47,7 @@ pub use std::time::Duration;
 pub use clock::{advance, pause, resume};
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
+pub(crate) use sleep::SendTimer;
 pub use sleep::{Sleep, sleep, sleep_until};
 pub use timeout::{Timeout, timeout, timeout_at};
 

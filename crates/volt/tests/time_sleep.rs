@@ -528,6 +528,25 @@ fn send_timeout_gives_the_message_back() {
 }
 
 #[test]
+fn a_send_with_a_timeout_that_has_to_wait_names_itself_without_a_runtime() {
+    use volt::sync::mpsc;
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let (tx, _rx) = mpsc::channel(1);
+    tx.try_send(1).unwrap();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut sent = Box::pin(tx.send_timeout(2, HOUR));
+    let poll = AssertUnwindSafe(|| sent.as_mut().poll(&mut cx));
+    let panic = catch_unwind(poll).unwrap_err();
+    let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(message.contains("`mpsc::Sender::send_timeout` needs a Volt runtime"), "{message}");
+    // In one, its timer may be dropped while it waits, on another thread.
+    let _entered = runtime.enter();
+    let mut sent = Box::pin(tx.send_timeout(3, HOUR));
+    assert!(sent.as_mut().poll(&mut cx).is_pending());
+    std::thread::scope(|scope| scope.spawn(|| drop(sent)).join()).unwrap();
+}
+
+#[test]
 fn the_types_have_the_traits_that_users_expect() {
     fn shared<T: Send + Sync + std::fmt::Debug>() {}
     shared::<Sleep>();

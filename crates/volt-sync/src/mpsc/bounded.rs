@@ -146,7 +146,7 @@ impl<T> Sender<T> {
     /// [`Closed`](SendTimeoutError::Closed).
     ///
     /// # Panics
-    /// If it has to wait outside of a Volt runtime.
+    /// If it has to wait outside of a Volt runtime, or in one that has been shut down.
     ///
     /// # Cancel safety
     /// As `send`.
@@ -164,12 +164,12 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send_timeout(2, ten).await, Err(SendTimeoutError::Closed(2)));
     /// # });
     /// ```
-    pub async fn send_timeout(
+    pub fn send_timeout(
         &self,
         value: T,
         timeout: Duration,
-    ) -> Result<(), SendTimeoutError<T>> {
-        self.send_until(value, Delay::new(timeout)).await
+    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>> {
+        self.send_until(value, Delay::new(timeout))
     }
 
     /// Sends a message if there is a free place that nobody waits for.

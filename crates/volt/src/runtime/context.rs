@@ -341,7 +341,7 @@ pub(crate) fn assert_no_hook() {
 /// Tells `volt-sync`, which knows no runtime, how this one recognises its threads, and what it sleeps by.
 pub(crate) fn introduce() {
     volt_sync::internal::refuse_blocking_where(in_async);
-    volt_sync::internal::sleep_by::<time::Sleep>();
+    volt_sync::internal::sleep_by::<time::SendTimer>();
 }
 
 /// True while the thread polls futures.

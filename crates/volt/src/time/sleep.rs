@@ -357,10 +357,26 @@ impl Future for Sleep {
     }
 }
 
-/// For the channels' `send_timeout`.
-impl Timer for Sleep {
+pin_project_lite::pin_project! {
+    /// What the channels' `send_timeout` sleeps by.
+    pub(crate) struct SendTimer {
+        #[pin]
+        sleep: Sleep,
+    }
+}
+
+impl Timer for SendTimer {
     fn after(duration: Duration) -> Self {
-        Self::lazy(duration)
+        Self { sleep: Sleep::lazy(duration) }
+    }
+}
+
+impl Future for SendTimer {
+    type Output = ();
+
+    #[track_caller]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.project().sleep.poll_elapsed("mpsc::Sender::send_timeout", cx)
     }
 }
 
