@@ -3,7 +3,6 @@
 //! This crate knows no clock. A runtime says here what it sleeps by; that lies in the waiter's future, in a place of a fixed
 //! size, so that waiting allocates nothing.
 
-use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::mem::MaybeUninit;
@@ -109,12 +108,6 @@ impl Drop for Delay {
             // SAFETY: it was started, in this place, and nobody uses it any more.
             unsafe { (timer.end)(&raw mut self.place) };
         }
-    }
-}
-
-impl fmt::Debug for Delay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delay").field("duration", &self.duration).finish_non_exhaustive()
     }
 }
 
