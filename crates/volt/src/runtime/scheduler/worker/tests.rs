@@ -534,7 +534,12 @@ fn what_a_look_finds_after_a_long_poll_runs_before_the_ring() {
 
 #[test]
 fn long_polls_of_what_overtook_the_ring_take_turns_with_it() {
-    assert_eq!(order_around_a_look(true), "01a23b");
+    let mut orders = (0..20).map(|_| order_around_a_look(true));
+    assert!(orders.any(|order| {
+        // If the system has stopped the thread in the first poll of who waits, that kind is not a quick one.
+        assert!(["01a23b", "0123ab"].contains(&order.as_str()), "{order}");
+        order == "01a23b"
+    }));
 }
 
 /// A thread that wakes a task keeps nothing but the task: a shutdown that does not wait for it leaves it the
