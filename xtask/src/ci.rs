@@ -35,7 +35,7 @@ const STAGES: &[Stage] = &[
     ("features", || {
         variants::features()?;
         // The only feature that changes what a task is: the tests of the others run without it.
-        run_tests(&mut cargo(&[
+        let mut tests = run_tests(&mut cargo(&[
             "test",
             "-p",
             "volt-rt",
@@ -43,7 +43,9 @@ const STAGES: &[Stage] = &[
             "tracing",
             "--test",
             "rt_tracing",
-        ]))
+        ]))?;
+        tests += run_tests(&mut variants::lists())?;
+        Ok(tests)
     }),
     ("ecosystem", ecosystem::run),
     ("minimal", || none(variants::minimal())),

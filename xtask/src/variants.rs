@@ -1,6 +1,7 @@
 //! Builds beside the default one: feature combinations, and the oldest allowed dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -31,6 +32,14 @@ pub(crate) fn features() -> Result<(), String> {
         println!("{package}: {} features", features.len());
     }
     Ok(())
+}
+
+/// The tests of channels with every bounded one a list, also the small ones. (Those of turns are about rings.)
+pub(crate) fn lists() -> Command {
+    let mut command = cargo(&["test", "--lib", "-p", "volt-sync", "--all-features"]);
+    command.env("RUSTFLAGS", "--cfg volt_list").arg("--target-dir").arg(root().join("target/list"));
+    command.args(["--", "mpsc::", "mpmc::", "first_poll::", "limited::"]);
+    command
 }
 
 /// Checks the libraries with the lowest versions that their manifests allow, in a lock file of its
@@ -73,7 +82,7 @@ fn copy_manifests(scratch: &std::path::Path) -> Result<(), String> {
     let directories = ["volt-sync", "volt-pool", "volt-macros", "volt"];
     for directory in directories {
         let (from, to) = (root().join("crates").join(directory), scratch.join("crates"));
-        run(std::process::Command::new("cp").arg("-r").arg(&from).arg(&to))?;
+        run(Command::new("cp").arg("-r").arg(&from).arg(&to))?;
         let path = to.join(directory).join("Cargo.toml");
         let text = std::fs::read_to_string(&path).map_err(failed)?;
         std::fs::write(&path, without_dev(&text)).map_err(failed)?;

@@ -1,14 +1,15 @@
-//! What the channels share: the small lock, queues of waiting futures, the bounded ring and the
-//! unbounded list of blocks.
+//! What the channels share: the small lock, queues of waiting futures, the ring and the list of blocks.
 
 mod back_off;
 pub(crate) mod bounded;
 pub(crate) mod error;
 pub(crate) mod handles;
+pub(crate) mod limited;
+pub(crate) mod list;
 pub(crate) mod lock;
 mod only_turns;
 pub(crate) mod ring;
-pub(crate) mod unbounded;
+mod senders;
 pub(crate) mod waiter;
 
 use self::back_off::BackOff;

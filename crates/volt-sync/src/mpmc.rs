@@ -39,8 +39,8 @@
 //! at once: turns for others, as above, while these are short (a quarter of a millisecond together, as far
 //! as the thread knows) and mostly spare the wait. `bounded(n)` allocates twice when it is made and never again (but see `Stream`, below): `n` places, rounded
 //! up to a power of two, of 8 bytes and a message each, and less than a kilobyte. `unbounded()` has
-//! blocks of 32 messages and frees them as they are received, all but two. A capacity that is a
-//! power of two is a little faster.
+//! blocks of 32 messages and frees them as they are received, all but two; so has `bounded(n)` if all of its places
+//! would take more than a mebibyte. A capacity that is a power of two is a little faster.
 //!
 //! With the feature `futures`, senders are `Sink` and receivers `Stream`, the traits of the crate `futures`. Each handle
 //! that waits as one of these allocates once, at its first wait.
@@ -75,19 +75,19 @@ use std::task::{Context, Poll};
 
 pub use self::receiver::{Receiver, RecvFuture, WeakReceiver};
 pub use self::sender::{ClosedFuture, SendFuture, Sender, WeakSender};
-use crate::channel::Nothing;
-use crate::channel::bounded::Bounded;
 pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::handles::Handles;
-pub use crate::channel::ring::MAX_CAPACITY;
-use crate::channel::unbounded::Unbounded;
+use crate::channel::limited::Limited;
+pub use crate::channel::limited::MAX_CAPACITY;
+use crate::channel::list::Unbounded;
 use crate::channel::waiter::Waiter;
+use crate::channel::{Nothing, Refused};
 use crate::primitive::Arc;
 
 /// Creates a channel that holds at most `capacity` messages.
 ///
 /// # Panics
-/// If `capacity` is zero, or above [`MAX_CAPACITY`] (67,108,863).
+/// If `capacity` is zero, or above [`MAX_CAPACITY`] (`usize::MAX >> 3`).
 ///
 /// ```
 /// let (tx, rx) = volt_sync::mpmc::bounded(1);
@@ -102,7 +102,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         capacity <= MAX_CAPACITY,
         "mpmc bounded channel requires capacity <= {MAX_CAPACITY}, but it is {capacity}"
     );
-    Channel::handles(Flavor::Bounded(Bounded::new(capacity)))
+    Channel::handles(Flavor::Bounded(Limited::new(capacity)))
 }
 
 /// Creates a channel that holds any number of messages; `send` never waits.
@@ -120,7 +120,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 
 #[expect(clippy::large_enum_variant, reason = "one allocation for a channel of either kind")]
 enum Flavor<T> {
-    Bounded(Bounded<T>),
+    Bounded(Limited<T>),
     Unbounded(Unbounded<T>),
 }
 
@@ -149,19 +149,28 @@ impl<T> Channel<T> {
 
     #[inline]
     fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        let sent = match &self.flavor {
+            Flavor::Bounded(Limited::Ring(channel)) => channel.try_send(value),
+            _ => self.try_send_apart(value),
+        };
+        sent.map_err(|(value, why)| TrySendError::new(value, why))
+    }
+
+    /// Not inlined: what the lists keep on the stack is not for a ring's send beside it.
+    #[inline(never)]
+    fn try_send_apart(&self, value: T) -> Result<(), (T, Refused)> {
         match &self.flavor {
-            Flavor::Bounded(channel) => {
-                channel.try_send(value).map_err(|(value, why)| TrySendError::new(value, why))
+            Flavor::Bounded(channel) => channel.try_send(value),
+            Flavor::Unbounded(channel) => {
+                channel.send(value).map_err(|value| (value, Refused::Closed))
             }
-            Flavor::Unbounded(channel) => channel.send(value).map_err(TrySendError::Closed),
         }
     }
 
-    /// See [`Bounded::send_at_once`].
     #[inline(always)]
-    fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
+    fn send_if_plain(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
         match &self.flavor {
-            Flavor::Bounded(channel) => channel.send_at_once(value, waiter),
+            Flavor::Bounded(channel) => channel.send_if_plain(value, waiter),
             Flavor::Unbounded(_) => false,
         }
     }
@@ -181,16 +190,24 @@ impl<T> Channel<T> {
     #[inline]
     fn try_recv(&self) -> Result<T, Nothing> {
         match &self.flavor {
-            Flavor::Bounded(channel) => channel.try_recv(),
-            Flavor::Unbounded(channel) => channel.try_recv_apart(),
+            Flavor::Bounded(Limited::Ring(channel)) => channel.try_recv(),
+            _ => self.try_recv_apart(),
         }
     }
 
-    /// See [`Bounded::recv_at_once`].
-    #[inline(always)]
-    fn recv_at_once(&self, waiter: &Waiter) -> Option<T> {
+    /// As `try_send_apart`.
+    #[inline(never)]
+    fn try_recv_apart(&self) -> Result<T, Nothing> {
         match &self.flavor {
-            Flavor::Bounded(channel) => channel.recv_at_once(waiter),
+            Flavor::Bounded(channel) => channel.try_recv(),
+            Flavor::Unbounded(channel) => channel.try_recv(),
+        }
+    }
+
+    #[inline(always)]
+    fn recv_if_plain(&self, waiter: &Waiter) -> Option<T> {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.recv_if_plain(waiter),
             Flavor::Unbounded(_) => None,
         }
     }

@@ -31,8 +31,12 @@
 //! # Cost and memory
 //! As [`mpmc`](crate::mpmc): one read-modify-write to send, one to receive, two allocations for a
 //! bounded channel, none for a message. [`Receiver::recv_many`] takes a batch with one
-//! read-modify-write. All places of a bounded channel are allocated with it; the operating system
-//! backs large ones only when they are used.
+//! read-modify-write.
+//!
+//! The places of a bounded channel are allocated with it if they take no more than a mebibyte, each of them eight bytes
+//! beside the message. A channel of more places, up to [`MAX_CAPACITY`], takes the memory of the messages that are in
+//! it, in blocks of 32; a send then allocates once in 32 messages, or not at all while the channel is drained as fast
+//! as it is filled, and sends and receives share one small lock, as in the unbounded channel.
 //!
 //! ```
 //! # volt_doctest::run(|| async {
@@ -66,7 +70,7 @@ pub use self::receiver::Receiver;
 pub use self::unbounded::{
     UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel,
 };
-pub use crate::channel::ring::MAX_CAPACITY;
+pub use crate::channel::limited::MAX_CAPACITY;
 
 #[cfg(all(test, volt_loom))]
 mod model;

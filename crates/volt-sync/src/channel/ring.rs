@@ -71,19 +71,9 @@ const RESERVED: u64 = ONE - RESERVED_ONE;
 /// The bits below a position.
 const LOW: u64 = ONE - 1;
 
-/// The largest capacity of a bounded channel: 67,108,863 (2^26 - 1).
-///
-/// All of a channel's places can be reserved at once, and the count of the reserved ones shares a
-/// word with the position of the next message. (Tokio's limit is `Semaphore::MAX_PERMITS`.) A
-/// channel of this size takes half a gigabyte of addresses and more; one that is never full is
-/// better made unbounded.
-///
-/// ```
-/// use volt_sync::mpmc;
-/// let too_large = || mpmc::bounded::<()>(mpmc::MAX_CAPACITY + 1);
-/// assert!(std::panic::catch_unwind(too_large).is_err());
-/// ```
-pub const MAX_CAPACITY: usize = (1 << 26) - 1;
+/// The largest capacity of a ring: all of its places can be reserved at once, and the count of the reserved ones
+/// shares a word with the position of the next message.
+const MAX_CAPACITY: usize = (1 << 26) - 1;
 
 /// A copy of the tail's word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -140,6 +130,13 @@ pub(crate) struct Ring<T> {
     /// The lap's bits of a position; as a distance, one lap backwards.
     lap_mask: u64,
     capacity: usize,
+    _niche: Niche,
+}
+
+/// A byte with one value: the others tell an enum around the ring apart, in the line that each operation loads anyway.
+#[repr(u8)]
+enum Niche {
+    Ring,
 }
 
 // SAFETY: values move through the ring from one thread to another, one accessor at a time
@@ -154,11 +151,8 @@ impl<T> Ring<T> {
     /// # Panics
     /// If `capacity` is zero or above [`MAX_CAPACITY`].
     pub(crate) fn new(capacity: usize) -> Self {
-        assert!(capacity > 0, "a bounded channel needs a capacity above zero");
-        assert!(
-            capacity <= MAX_CAPACITY,
-            "a bounded channel holds at most {MAX_CAPACITY} messages"
-        );
+        assert!(capacity > 0, "a ring needs a capacity above zero");
+        assert!(capacity <= MAX_CAPACITY, "a ring holds at most {MAX_CAPACITY} messages");
         let length = capacity.next_power_of_two();
         Self {
             tail: CachePadded::new(Cursor::new(0)),
@@ -167,7 +161,14 @@ impl<T> Ring<T> {
             mask: length - 1,
             lap_mask: ((length as u64) << SHIFT).wrapping_neg(),
             capacity,
+            _niche: Niche::Ring,
         }
+    }
+
+    /// How much memory the places of such a ring take.
+    pub(crate) fn bytes(capacity: usize) -> usize {
+        let length = capacity.checked_next_power_of_two().unwrap_or(usize::MAX);
+        length.saturating_mul(size_of::<Place<T>>())
     }
 
     #[inline]

@@ -217,7 +217,7 @@ impl<T> Future for RecvFuture<'_, T> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        match self.channel.recv_at_once(&self.waiter) {
+        match self.channel.recv_if_plain(&self.waiter) {
             Some(value) => Poll::Ready(Some(value)),
             None => self.poll_slow(cx),
         }

@@ -235,7 +235,7 @@ impl<T> Future for SendFuture<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: nothing is moved out but the value, which is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.channel.send_at_once(&mut this.value, &this.waiter) {
+        if this.channel.send_if_plain(&mut this.value, &this.waiter) {
             return Poll::Ready(Ok(()));
         }
         // SAFETY: it came in a pin, and was not moved.

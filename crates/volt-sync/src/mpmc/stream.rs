@@ -42,7 +42,7 @@ impl<T> Stream for Receiver<T> {
         if waiter.state() == State::Done {
             waiter.set_state(State::Idle);
         }
-        match this.channel.recv_at_once(waiter) {
+        match this.channel.recv_if_plain(waiter) {
             Some(value) => Poll::Ready(Some(value)),
             None => this.channel.poll_recv(waiter.as_mut(), cx).map(Result::ok),
         }

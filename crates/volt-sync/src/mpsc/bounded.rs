@@ -9,9 +9,8 @@ use std::time::Duration;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::{OwnedPermit, Permit, PermitIterator, Receiver};
 use crate::block_on::block_on;
-use crate::channel::bounded::Bounded;
 use crate::channel::handles::Handles;
-use crate::channel::ring::MAX_CAPACITY;
+use crate::channel::limited::{Limited, MAX_CAPACITY};
 use crate::channel::waiter::Waiter;
 use crate::delay::Delay;
 use crate::may_block::assert_may_block;
@@ -19,7 +18,7 @@ use crate::primitive::Arc;
 
 /// What the halves share.
 pub(super) struct Shared<T> {
-    pub(super) channel: Bounded<T>,
+    pub(super) channel: Limited<T>,
     pub(super) senders: Handles,
     pub(super) weak: Handles,
 }
@@ -27,7 +26,7 @@ pub(super) struct Shared<T> {
 /// Creates a channel that holds at most `buffer` messages.
 ///
 /// # Panics
-/// If `buffer` is zero, or above [`MAX_CAPACITY`](super::MAX_CAPACITY) (67,108,863).
+/// If `buffer` is zero, or above [`MAX_CAPACITY`](super::MAX_CAPACITY) (`usize::MAX >> 3`).
 ///
 /// ```
 /// let (tx, mut rx) = volt_sync::mpsc::channel(1);
@@ -42,7 +41,7 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
         "mpsc bounded channel requires buffer <= {MAX_CAPACITY}, but it is {buffer}"
     );
     let shared = Arc::new(Shared {
-        channel: Bounded::new(buffer),
+        channel: Limited::new(buffer),
         senders: Handles::new(1),
         weak: Handles::new(0),
     });
@@ -534,7 +533,7 @@ impl<T> fmt::Debug for WeakSender<T> {
 
 /// The future of `send`.
 struct Sending<'a, T> {
-    channel: &'a Bounded<T>,
+    channel: &'a Limited<T>,
     value: Option<T>,
     waiter: Waiter,
 }
@@ -555,7 +554,7 @@ impl<T> Future for Sending<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: nothing is moved out but the value, which is not pinned.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.channel.send_at_once(&mut this.value, &this.waiter) {
+        if this.channel.send_if_plain(&mut this.value, &this.waiter) {
             return Poll::Ready(Ok(()));
         }
         // SAFETY: it came in a pin, and was not moved.
@@ -588,7 +587,7 @@ impl<T> Drop for Sending<'_, T> {
 
 /// The future of `reserve`.
 struct Reserving<'a, T> {
-    channel: &'a Bounded<T>,
+    channel: &'a Limited<T>,
     waiter: Waiter,
 }
 
@@ -615,7 +614,7 @@ impl<T> Drop for Reserving<'_, T> {
 
 /// The future of `closed`.
 struct WaitClosed<'a, T> {
-    channel: &'a Bounded<T>,
+    channel: &'a Limited<T>,
     waiter: Waiter,
 }
 

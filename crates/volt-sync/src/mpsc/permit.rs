@@ -5,7 +5,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 
 use super::Sender;
-use crate::channel::bounded::Bounded;
+use crate::channel::limited::Limited;
 
 /// One reserved place of a channel; see [`Sender::reserve`]. Given back when it is dropped.
 ///
@@ -18,12 +18,12 @@ use crate::channel::bounded::Bounded;
 /// ```
 #[must_use = "a permit that is dropped gives its place back"]
 pub struct Permit<'a, T> {
-    channel: &'a Bounded<T>,
+    channel: &'a Limited<T>,
 }
 
 impl<'a, T> Permit<'a, T> {
     /// Takes over one reservation.
-    pub(super) fn new(channel: &'a Bounded<T>) -> Self {
+    pub(super) fn new(channel: &'a Limited<T>) -> Self {
         Self { channel }
     }
 
@@ -72,13 +72,13 @@ impl<T> fmt::Debug for Permit<'_, T> {
 /// ```
 #[must_use = "permits that are dropped give their places back"]
 pub struct PermitIterator<'a, T> {
-    channel: &'a Bounded<T>,
+    channel: &'a Limited<T>,
     left: usize,
 }
 
 impl<'a, T> PermitIterator<'a, T> {
     /// Takes over `left` reservations.
-    pub(super) fn new(channel: &'a Bounded<T>, left: usize) -> Self {
+    pub(super) fn new(channel: &'a Limited<T>, left: usize) -> Self {
         Self { channel, left }
     }
 }

@@ -40,7 +40,7 @@ fn a_buffer_of_zero_panics() {
 }
 
 #[test]
-#[should_panic(expected = "requires buffer <= 67108863, but it is 67108864")]
+#[should_panic(expected = "mpsc bounded channel requires buffer <= ")]
 fn a_buffer_above_the_maximum_panics() {
     channel::<()>(super::MAX_CAPACITY + 1);
 }

@@ -10,7 +10,7 @@ use super::receiver::{Receive, Receiving};
 use crate::block_on::block_on;
 use crate::channel::Nothing;
 use crate::channel::handles::Handles;
-use crate::channel::unbounded::{Unbounded, WaitClosed};
+use crate::channel::list::{Unbounded, WaitClosed};
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 

@@ -1,4 +1,4 @@
-//! Each test names the finding of the seed's protocol that it shows repaired. The defective variant
+//! Of both kinds of bounded channels. Each test names the finding of the seed's protocol that it shows repaired. The defective variant
 //! is built by `cfg(volt_mutant)`, under which the test fails.
 
 use std::future::{Future, poll_fn};
@@ -6,18 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use super::Bounded;
 use crate::block_on::block_on;
 use crate::channel::Nothing;
+use crate::channel::limited::{Kind, Limited};
 use crate::channel::waiter::Waiter;
 use crate::primitive::{Arc, thread};
 use crate::test::{Wakes, poll_once};
 
 /// Receives as `mpmc` does.
-struct Recv<'a, T>(&'a Bounded<T>, Waiter);
+struct Recv<'a, T>(&'a Limited<T>, Waiter);
 
 impl<'a, T> Recv<'a, T> {
-    fn new(channel: &'a Bounded<T>) -> Self {
+    fn new(channel: &'a Limited<T>) -> Self {
         Self(channel, Waiter::new(1))
     }
 
@@ -31,7 +31,7 @@ impl<T> Future for Recv<'_, T> {
     type Output = Option<T>;
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let channel = self.0;
-        if let Some(value) = channel.recv_at_once(&self.1) {
+        if let Some(value) = channel.recv_if_plain(&self.1) {
             return Poll::Ready(Some(value));
         }
         channel.poll_recv(self.waiter(), cx).map(Result::ok)
@@ -46,10 +46,10 @@ impl<T> Drop for Recv<'_, T> {
 }
 
 /// Sends as `mpmc` does.
-struct Send<'a, T>(&'a Bounded<T>, Waiter, Option<T>);
+struct Send<'a, T>(&'a Limited<T>, Waiter, Option<T>);
 
 impl<'a, T> Send<'a, T> {
-    fn new(channel: &'a Bounded<T>, value: T) -> Self {
+    fn new(channel: &'a Limited<T>, value: T) -> Self {
         Self(channel, Waiter::new(1), Some(value))
     }
 }
@@ -59,7 +59,7 @@ impl<T> Future for Send<'_, T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
         // SAFETY: the waiter is pinned with its future and not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.0.send_at_once(&mut this.2, &this.1) {
+        if this.0.send_if_plain(&mut this.2, &this.1) {
             return Poll::Ready(true);
         }
         // SAFETY: as above, for the same reason.
@@ -75,39 +75,41 @@ impl<T> Drop for Send<'_, T> {
     }
 }
 
-fn channel<T>(capacity: usize) -> Arc<Bounded<T>> {
-    Arc::new(Bounded::new(capacity))
+fn channel<T>(kind: Kind, capacity: usize) -> Arc<Limited<T>> {
+    Arc::new(Limited::of(kind, capacity))
 }
 
-fn recv<T>(channel: &Bounded<T>) -> Option<T> {
+fn recv<T>(channel: &Limited<T>) -> Option<T> {
     block_on(Recv::new(channel))
 }
 
-fn send<T>(channel: &Bounded<T>, value: T) -> bool {
+fn send<T>(channel: &Limited<T>, value: T) -> bool {
     block_on(Send::new(channel, value))
 }
 
 /// The only receiver.
-fn recv_only<T>(channel: &Bounded<T>) -> Option<T> {
+fn recv_only<T>(channel: &Limited<T>) -> Option<T> {
     // SAFETY: the models call this from one thread.
     block_on(poll_fn(|cx| unsafe { channel.poll_recv_only(cx) }))
 }
 
-fn model(f: impl Fn() + Sync + std::marker::Send + 'static) {
+fn model(f: impl Fn(Kind) + Sync + std::marker::Send + Copy + 'static) {
     model_preempted(2, f);
 }
 
 /// At most so many preemptions: one, where more would take minutes.
-fn model_preempted(bound: usize, f: impl Fn() + Sync + std::marker::Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(bound);
-    builder.check(f);
+fn model_preempted(bound: usize, f: impl Fn(Kind) + Sync + std::marker::Send + Copy + 'static) {
+    for kind in [Kind::Ring, Kind::List] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(bound);
+        builder.check(move || f(kind));
+    }
 }
 
 #[test]
 fn a_value_arrives_with_its_writes() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let thread = thread::spawn(move || assert!(other.try_send(Box::new(7)).is_ok()));
         assert_eq!(recv(&channel).as_deref(), Some(&7));
@@ -118,8 +120,8 @@ fn a_value_arrives_with_its_writes() {
 /// Finding C1, on the receivers' side.
 #[test]
 fn a_sleeping_receiver_is_woken() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let thread = thread::spawn(move || assert!(other.try_send(1).is_ok()));
         assert_eq!(recv(&channel), Some(1));
@@ -130,8 +132,8 @@ fn a_sleeping_receiver_is_woken() {
 /// Finding C1, on the senders' side.
 #[test]
 fn a_place_is_reused_after_its_value_left() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         let other = channel.clone();
         let thread = thread::spawn(move || {
             assert!(send(&other, Box::new(1)));
@@ -145,8 +147,8 @@ fn a_place_is_reused_after_its_value_left() {
 
 #[test]
 fn two_senders_take_turns_on_one_place() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         let threads = [1, 2].map(|value| {
             let other = channel.clone();
             thread::spawn(move || assert!(send(&other, value)))
@@ -158,8 +160,8 @@ fn two_senders_take_turns_on_one_place() {
 
 #[test]
 fn two_receivers_share_two_messages() {
-    model_preempted(1, || {
-        let channel = channel(2);
+    model_preempted(1, |kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let receiver = thread::spawn(move || recv(&other).unwrap());
         let other = channel.clone();
@@ -176,8 +178,8 @@ fn two_receivers_share_two_messages() {
 /// told: there is one place to register.)
 #[test]
 fn the_flag_stays_while_others_sleep() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let (first, second) = (Wakes::new(), Wakes::new());
         let mut one = pin!(Recv::new(&channel));
         let mut two = pin!(Recv::new(&channel));
@@ -195,8 +197,8 @@ fn the_flag_stays_while_others_sleep() {
 /// Finding C5.
 #[test]
 fn a_cancelled_receiver_passes_its_turn_on() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let mut second = pin!(Recv::new(&*channel));
         {
@@ -215,8 +217,8 @@ fn a_cancelled_receiver_passes_its_turn_on() {
 /// Finding C5, mirrored.
 #[test]
 fn a_cancelled_sender_passes_its_turn_on() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         assert!(channel.try_send(0).is_ok());
         let other = channel.clone();
         let mut second = pin!(Send::new(&*channel, 2));
@@ -236,8 +238,8 @@ fn a_cancelled_sender_passes_its_turn_on() {
 /// The cancelled sender was served a moment ago, and a waker that its cancellation has to wake panics.
 #[test]
 fn a_panicking_waker_loses_no_capacity_of_a_cancelled_sender() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         (0..2).for_each(|i| channel.try_send(i).unwrap());
         let other = channel.clone();
         let mut cancelled = Box::pin(Send::new(&channel, 2));
@@ -259,9 +261,11 @@ fn a_panicking_waker_loses_no_capacity_of_a_cancelled_sender() {
 /// Finding C6: one message is published behind one that is not; two receivers come.
 #[test]
 fn nobody_sleeps_beside_an_unpublished_place() {
-    model(|| {
-        let channel = channel(2);
-        let at = channel.ring.claim_tail().unwrap();
+    model(|kind| {
+        let channel = channel(kind, 2);
+        // A list has no such place.
+        let Limited::Ring(ring) = &*channel else { return };
+        let at = ring.ring.claim_tail().unwrap();
         assert!(channel.try_send(2).is_ok());
         let (first, second) = (Wakes::new(), Wakes::new());
         let mut one = pin!(Recv::new(&channel));
@@ -269,7 +273,7 @@ fn nobody_sleeps_beside_an_unpublished_place() {
         assert!(first.poll(one.as_mut()).is_pending());
         assert!(second.poll(two.as_mut()).is_pending());
         at.publish(1);
-        channel.published();
+        ring.published();
         // Both come back: by themselves, or woken.
         assert!(first.count() > 0 && second.count() > 0, "a receiver sleeps beside a message");
         assert_eq!(poll_once(one), Poll::Ready(Some(1)));
@@ -280,8 +284,8 @@ fn nobody_sleeps_beside_an_unpublished_place() {
 /// Finding C7: what was sent before the close is received.
 #[test]
 fn a_message_sent_before_the_close_is_received() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let thread = thread::spawn(move || {
             assert!(other.try_send(1).is_ok());
@@ -295,8 +299,8 @@ fn a_message_sent_before_the_close_is_received() {
 
 #[test]
 fn the_close_wakes_two_receivers() {
-    model(|| {
-        let channel = channel::<()>(1);
+    model(|kind| {
+        let channel = channel::<()>(kind, 1);
         let other = channel.clone();
         let receiver = thread::spawn(move || assert_eq!(recv(&other), None));
         let other = channel.clone();
@@ -309,8 +313,8 @@ fn the_close_wakes_two_receivers() {
 
 #[test]
 fn the_close_refuses_a_sleeping_sender_or_it_has_sent() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         assert!(channel.try_send(0).is_ok());
         let other = channel.clone();
         let closer = thread::spawn(move || {
@@ -326,8 +330,8 @@ fn the_close_refuses_a_sleeping_sender_or_it_has_sent() {
 
 #[test]
 fn the_last_reservation_after_the_close_wakes_both_receivers() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         channel.try_reserve(1).unwrap();
         channel.close();
         let other = channel.clone();
@@ -342,8 +346,8 @@ fn the_last_reservation_after_the_close_wakes_both_receivers() {
 
 #[test]
 fn a_reservation_given_back_after_the_close_ends_the_channel() {
-    model(|| {
-        let channel = channel::<()>(2);
+    model(|kind| {
+        let channel = channel::<()>(kind, 2);
         channel.try_reserve(2).unwrap();
         channel.close();
         let other = channel.clone();
@@ -355,8 +359,8 @@ fn a_reservation_given_back_after_the_close_ends_the_channel() {
 
 #[test]
 fn a_reservation_given_back_serves_a_sleeping_sender() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         channel.try_reserve(1).unwrap();
         let other = channel.clone();
         let holder = thread::spawn(move || other.unreserve(1));
@@ -370,12 +374,12 @@ fn a_reservation_given_back_serves_a_sleeping_sender() {
 /// The first wants both places, the second one; nobody overtakes.
 #[test]
 fn a_large_need_is_served_before_a_later_small_one() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         assert!(channel.try_send(1).is_ok());
         assert!(channel.try_send(2).is_ok());
         let mut large = pin!(Waiter::new(2));
-        let poll = |waiter: Pin<&mut Waiter>, channel: &Bounded<i32>| {
+        let poll = |waiter: Pin<&mut Waiter>, channel: &Limited<i32>| {
             channel.poll_reserve(waiter, &mut Context::from_waker(std::task::Waker::noop()))
         };
         assert!(poll(large.as_mut(), &channel).is_pending());
@@ -399,8 +403,8 @@ fn a_large_need_is_served_before_a_later_small_one() {
 /// The waker given last is the one that is woken.
 #[test]
 fn a_changed_waker_is_the_one_that_is_woken() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         let other = channel.clone();
         let mut receiver = pin!(Recv::new(&*channel));
         let stale = Wakes::new();
@@ -414,8 +418,8 @@ fn a_changed_waker_is_the_one_that_is_woken() {
 
 #[test]
 fn the_only_receiver_gets_everything_from_two_senders() {
-    model(|| {
-        let channel = channel(1);
+    model(|kind| {
+        let channel = channel(kind, 1);
         let threads = [1, 2].map(|value| {
             let other = channel.clone();
             thread::spawn(move || assert!(send(&other, value)))
@@ -427,8 +431,8 @@ fn the_only_receiver_gets_everything_from_two_senders() {
 
 #[test]
 fn the_only_receiver_takes_a_batch() {
-    model(|| {
-        let channel = channel(2);
+    model(|kind| {
+        let channel = channel(kind, 2);
         let other = channel.clone();
         let sender = thread::spawn(move || {
             for value in [1, 2, 3] {
@@ -447,8 +451,8 @@ fn the_only_receiver_takes_a_batch() {
 
 #[test]
 fn the_close_is_awaited() {
-    model(|| {
-        let channel = channel::<()>(1);
+    model(|kind| {
+        let channel = channel::<()>(kind, 1);
         let other = channel.clone();
         let closer = thread::spawn(move || other.close());
         let mut waiter = pin!(Waiter::new(0));

@@ -49,9 +49,9 @@ impl<T> Bounded<T> {
 
     /// A poll of a `recv` that has not waited, if it is plain: there is budget, and a message that is
     /// published. `None` says only that this was not so: the caller goes on with
-    /// [`poll_recv`](Self::poll_recv), as after [`send_at_once`](Self::send_at_once).
+    /// [`poll_recv`](Self::poll_recv), as after [`send_if_plain`](Self::send_if_plain).
     #[inline(always)]
-    pub(crate) fn recv_at_once(&self, waiter: &Waiter) -> Option<T> {
+    pub(crate) fn recv_if_plain(&self, waiter: &Waiter) -> Option<T> {
         if !waiter.is_new() || !coop::has_budget_remaining() {
             return None;
         }

@@ -1,180 +1,50 @@
 //! Senders of a bounded channel; the protocol is in [`channel::bounded`](super).
 
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::Waker;
 
 use super::{Bounded, Queues, model_fence};
+use crate::channel::Refused;
 use crate::channel::ring::Free;
+use crate::channel::senders::Senders;
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
-use crate::channel::{Refused, settle};
 use crate::coop;
-use crate::first_panic::FirstPanic;
 use crate::primitive::spin;
 use crate::wake_list::WakeList;
 
-impl<T> Bounded<T> {
-    /// Sends if there is room and nobody waits for it.
+impl<T> Senders<T> for Bounded<T> {
     #[inline]
-    pub(crate) fn try_send(&self, value: T) -> Result<(), (T, Refused)> {
-        let Some(free) = self.ring.claim_tail_once(false) else { return self.try_send_slow(value) };
-        free.publish(value);
-        self.published();
+    fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> Result<(), Refused> {
+        let free = self.ring.claim_tail()?;
+        waiter.turns_paid(self);
+        self.sent(free, value, waiter);
         Ok(())
     }
 
-    #[inline(never)]
-    fn try_send_slow(&self, value: T) -> Result<(), (T, Refused)> {
-        let mut attempt = 0;
-        loop {
-            match self.ring.claim_tail() {
-                Ok(free) => {
-                    free.publish(value);
-                    self.published();
-                    return Ok(());
-                }
-                Err(Refused::Busy) => spin(attempt),
-                Err(refused) => return Err((value, refused)),
-            }
-            attempt = attempt.saturating_add(1);
-        }
+    #[inline]
+    fn send_served(&self, value: &mut Option<T>, waiter: &Waiter) -> Result<(), Refused> {
+        let (free, _) = self.ring.claim_reserved(false)?;
+        self.sent(free, value, waiter);
+        Ok(())
     }
 
-    /// A poll of a `send` that has not waited, if it is plain: there is budget, and a place that nobody waits
-    /// for. False says only that this was not so: the caller goes on with [`poll_send`](Self::poll_send). If
-    /// it does that in a function of its own, and last, it has nothing to save on its stack before: each
-    /// such store would delay the exchange.
-    #[inline(always)]
-    pub(crate) fn send_at_once(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
-        if !waiter.is_new() || !coop::has_budget_remaining() {
-            return false;
-        }
-        // Beside waiting senders something is reserved most of the time.
-        let Some(place) = self.ring.claim_tail_once(true) else { return false };
-        self.sent(place, value, waiter);
-        true
-    }
-
-    /// The end of a `send` that has claimed its place.
-    #[inline(always)]
-    fn sent(&self, place: Free<'_, T>, value: &mut Option<T>, waiter: &Waiter) {
-        place.publish(value.take().expect("present until it is sent"));
-        waiter.set_state(State::Done);
-        coop::made_progress();
-        self.published();
-    }
-
-    /// Sends, or waits in the order of arrival.
-    ///
-    /// `value` is taken when it is sent.
-    pub(crate) fn poll_send(
-        &self,
-        value: &mut Option<T>,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), ()>> {
-        ready!(coop::poll_proceed(cx));
-        waiter.polled("send");
-        if matches!(waiter.state(), State::Idle | State::Yielded) {
-            match self.ring.claim_tail() {
-                Ok(free) => {
-                    waiter.turns_paid(self);
-                    self.sent(free, value, &waiter);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(Refused::Closed) => {
-                    waiter.set_state(State::Done);
-                    return Poll::Ready(Err(()));
-                }
-                Err(_) if waiter.give_turn(self, cx) => return Poll::Pending,
-                Err(_) => {}
-            }
-        }
-        if ready!(self.poll_enqueued(waiter.as_mut(), cx)).is_err() {
-            waiter.set_state(State::Done);
-            return Poll::Ready(Err(()));
-        }
-        let mut attempt = 0;
-        loop {
-            match self.ring.claim_reserved(false) {
-                Ok((free, _)) => {
-                    self.sent(free, value, &waiter);
-                    return Poll::Ready(Ok(()));
-                }
-                Err(Refused::Closed) => {
-                    // Served, but the close came before the message.
-                    waiter.set_state(State::Done);
-                    self.unreserve(1);
-                    return Poll::Ready(Err(()));
-                }
-                Err(_) if settle(attempt) => attempt += 1,
-                Err(_) => break,
-            }
-        }
-        // Still NOTIFIED: a drop gives the reservation back.
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Reserves what `waiter` needs if it is free and nobody waits for it.
-    pub(crate) fn try_reserve(&self, count: usize) -> Result<(), Refused> {
+    fn try_reserve(&self, count: usize) -> Result<(), Refused> {
         self.ring.reserve(count, false)
     }
 
-    /// Reserves what `waiter` needs, or waits in the order of arrival. The caller owns the
-    /// reservation after `Ready(Ok)`.
-    pub(crate) fn poll_reserve(
-        &self,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), ()>> {
-        ready!(coop::poll_proceed(cx));
-        if matches!(waiter.polled("reserve"), State::Idle | State::Yielded) {
-            match self.try_reserve(waiter.need()) {
-                Ok(()) => {
-                    waiter.turns_paid(self);
-                    waiter.set_state(State::Notified);
-                }
-                Err(Refused::Closed) => {}
-                Err(_) if waiter.give_turn(self, cx) => return Poll::Pending,
-                Err(_) => {}
-            }
+    fn unreserve(&self, count: usize) {
+        if count == 0 {
+            return;
         }
-        let outcome = ready!(self.poll_enqueued(waiter.as_mut(), cx));
-        waiter.set_state(State::Done);
-        coop::made_progress();
-        Poll::Ready(outcome)
-    }
-
-    /// Ready once the waiter is NOTIFIED, which means that its reservation is made, or the channel
-    /// closed.
-    fn poll_enqueued(
-        &self,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), ()>> {
-        loop {
-            match waiter.state() {
-                State::Notified => return Poll::Ready(Ok(())),
-                State::Closed => return Poll::Ready(Err(())),
-                State::Waiting => {
-                    if waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker()) {
-                        return Poll::Pending;
-                    }
-                }
-                State::Idle | State::Yielded | State::Done => {
-                    match self.enqueue_sender(waiter.as_mut(), cx.waker()) {
-                        Ok(()) => {}
-                        Err(Refused::Closed) => waiter.set_state(State::Closed),
-                        Err(_) => return Poll::Pending,
-                    }
-                }
-            }
+        let before = self.ring.unreserve(count);
+        self.freed();
+        if before.is_closed() && before.reserved() == count {
+            self.wake_all_receivers();
         }
     }
 
-    /// Queues a sender, unless it gets its reservation at once (then it is NOTIFIED) or the channel is
-    /// closed.
     fn enqueue_sender(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> Result<(), Refused> {
         let waker = waiter.as_mut().prepare(waker);
         let need = waiter.need();
@@ -207,49 +77,75 @@ impl<T> Bounded<T> {
         outcome
     }
 
-    /// A waiting sender's future is dropped.
-    pub(crate) fn cancel_sender(&self, waiter: Pin<&mut Waiter>) {
-        let state = waiter.state();
-        let need = waiter.need();
-        let node = waiter.node();
-        // Capacity is passed on also if a waker panics.
-        let mut panic = FirstPanic::new();
-        if state == State::Waiting {
-            let mut removed = None;
-            panic.catch(|| {
-                wake_in_rounds(|wakes| {
-                    self.waiting.queues.with(|queues| {
-                        if removed.is_none() {
-                            // SAFETY: alive; a WAITING sender is in this queue.
-                            removed = unsafe { queues.senders.remove(node) };
-                        }
-                        // The next one may need less.
-                        self.serve(queues, wakes)
-                    })
-                });
-            });
-            panic.catch(|| drop(removed));
-        }
-        // SAFETY: alive, as the caller holds it.
-        if unsafe { node.as_ref() }.state() == State::Notified {
-            // Finding C5, mirrored: its capacity is for the next.
-            // Killed by `channel::bounded::model::a_cancelled_sender_passes_its_turn_on`.
-            #[cfg(not(volt_mutant = "channel_c5_sender"))]
-            panic.catch(|| self.unreserve(need));
-        }
-        panic.resume();
+    fn is_still_waiting(&self, waiter: Pin<&mut Waiter>, waker: &Waker) -> bool {
+        waiter.still_waiting(&self.waiting.queues, waker)
     }
 
-    /// Gives reserved capacity back, to those who wait first.
-    pub(crate) fn unreserve(&self, count: usize) {
-        if count == 0 {
-            return;
+    unsafe fn leave_queue(
+        &self,
+        node: NonNull<Waiter>,
+        removed: &mut Option<Waker>,
+        wakes: &mut WakeList,
+    ) -> bool {
+        self.waiting.queues.with(|queues| {
+            if removed.is_none() {
+                // SAFETY: alive; a WAITING sender is in this queue (obligation).
+                *removed = unsafe { queues.senders.remove(node) };
+            }
+            self.serve(queues, wakes)
+        })
+    }
+}
+
+impl<T> Bounded<T> {
+    /// Sends if there is room and nobody waits for it.
+    #[inline]
+    pub(crate) fn try_send(&self, value: T) -> Result<(), (T, Refused)> {
+        let Some(free) = self.ring.claim_tail_once(false) else { return self.try_send_slow(value) };
+        free.publish(value);
+        self.published();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn try_send_slow(&self, value: T) -> Result<(), (T, Refused)> {
+        let mut attempt = 0;
+        loop {
+            match self.ring.claim_tail() {
+                Ok(free) => {
+                    free.publish(value);
+                    self.published();
+                    return Ok(());
+                }
+                Err(Refused::Busy) => spin(attempt),
+                Err(refused) => return Err((value, refused)),
+            }
+            attempt = attempt.saturating_add(1);
         }
-        let before = self.ring.unreserve(count);
-        self.freed();
-        if before.is_closed() && before.reserved() == count {
-            self.wake_all_receivers();
+    }
+
+    /// A poll of a `send` that has not waited, if it is plain: there is budget, and a place that nobody waits
+    /// for. False says only that this was not so: the caller goes on with [`poll_send`](Senders::poll_send). If
+    /// it does that in a function of its own, and last, it has nothing to save on its stack before: each
+    /// such store would delay the exchange.
+    #[inline(always)]
+    pub(crate) fn send_if_plain(&self, value: &mut Option<T>, waiter: &Waiter) -> bool {
+        if !waiter.is_new() || !coop::has_budget_remaining() {
+            return false;
         }
+        // Beside waiting senders something is reserved most of the time.
+        let Some(place) = self.ring.claim_tail_once(true) else { return false };
+        self.sent(place, value, waiter);
+        true
+    }
+
+    /// The end of a `send` that has claimed its place.
+    #[inline(always)]
+    fn sent(&self, place: Free<'_, T>, value: &mut Option<T>, waiter: &Waiter) {
+        place.publish(value.take().expect("present until it is sent"));
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        self.published();
     }
 
     /// Sends with reserved capacity.

@@ -1,13 +1,17 @@
-//! An unbounded channel: a list of blocks and a queue of receivers under one small lock.
+//! A channel that is a list of blocks, and queues of those who wait, under one small lock: the unbounded one, and
+//! a bounded one of many places.
 //!
-//! Purpose: a send never waits and allocates once in 32 messages, or not at all while the channel
-//! is drained as fast as it is filled; what a burst needed is freed while it is received.
+//! Purpose: a send allocates once in 32 messages, or not at all while the channel is drained as fast
+//! as it is filled; what a burst needed is freed while it is received. Into the unbounded one a send never waits. The
+//! bounded one takes the memory of the messages that are there, and not of as many as fit.
 //!
 //! Rejected:
 //! * Lock-free linked blocks (crossbeam's `SegQueue`, Tokio's list): a second read-modify-write for
 //!   each send and receive to mark the place, and another protocol to free blocks.
 //! * `VecDeque` under the lock (kanal): growing copies the whole queue while everybody waits, and
 //!   the memory of a burst stays.
+//! * A semaphore beside an unbounded channel (Tokio): two more read-modify-writes for each message, and another
+//!   protocol for "closed, but not all that was reserved has been sent".
 //!
 //! | State of the list    | head block                | tail block                 |
 //! |----------------------|---------------------------|----------------------------|
@@ -21,189 +25,98 @@
 //! 2. Positions `head..` of the first block, all of the middle ones, and `..tail` of the last one
 //!    are initialised, and no others.
 //! 3. Messages <= notified receivers, as long as a receiver sleeps; see `channel::bounded`.
+//! 4. Messages, free and reserved places are as many as the [`Places`]. While a sender sleeps, newcomers take none,
+//!    and fewer are free than the oldest sender needs, or somebody is about to serve it.
+//! 5. A receiver is told "closed" only if in addition no place is reserved.
 //!
 //! Ordering edges: those of the lock.
 //!
-//! Progress: as the lock. A send and the registration of a receiver are ordered by it.
+//! Progress: as the lock. A send and the registration of a receiver, a receive and that of a sender, are ordered by it.
 //!
 //! Cost: send 1 RMW, receive 1 RMW; two blocks of memory at most beyond what the messages need.
 
 use std::fmt;
 use std::future::Future;
-use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
+use self::blocks::{Block, Blocks};
+pub(crate) use self::places::Places;
 use super::Nothing;
 use super::lock::SpinLock;
 use super::only_turns::OnlyTurns;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
 use crate::cache_padded::CachePadded;
 use crate::coop;
+use crate::wake_list::WakeList;
 
-/// Messages in a block.
-pub(crate) const BLOCK: usize = if cfg!(volt_loom) { 2 } else { 32 };
+/// How many messages a list holds; under its lock.
+pub(crate) trait Limit {
+    /// True if there is a place that nobody waits for.
+    fn has_place(&self) -> bool;
 
-struct Block<T> {
-    values: [MaybeUninit<T>; BLOCK],
-    next: Option<NonNull<Block<T>>>,
+    /// Takes one of those.
+    fn take(&mut self);
+
+    /// So many messages have left their places. True if senders wait for some.
+    fn leave(&mut self, count: usize) -> bool;
+
+    /// How many there are, and how many of them are free, if that is limited.
+    fn places(&self) -> Option<(usize, usize)>;
+
+    /// True if places are taken for `messages` only: none is reserved.
+    fn is_taken_by(&self, messages: usize) -> bool;
+
+    /// Reserves for the oldest senders what they need. True if `wakes` was too short.
+    fn serve(&mut self, wakes: &mut WakeList) -> bool;
+
+    /// Sends the senders away. True if `wakes` was too short.
+    fn close(&mut self, wakes: &mut WakeList) -> bool;
 }
 
-impl<T> Block<T> {
-    fn allocate() -> Box<Self> {
-        let mut block = Box::<Self>::new_uninit();
-        let block_ptr = block.as_mut_ptr();
-        // SAFETY: a place inside the allocation.
-        let next = unsafe { &raw mut (*block_ptr).next };
-        // SAFETY: as above; writing does not read what was there.
-        unsafe { next.write(None) };
-        // SAFETY: `next` is written and `values` needs no initialisation.
-        unsafe { block.assume_init() }
-    }
-}
+/// As many as memory does.
+pub(crate) struct NoLimit;
 
-/// The messages.
-struct Blocks<T> {
-    first: Option<NonNull<Block<T>>>,
-    last: Option<NonNull<Block<T>>>,
-    head: usize,
-    tail: usize,
-    /// Blocks behind the first one.
-    further: usize,
-    /// A block to be used before another is allocated.
-    spare: Option<Box<Block<T>>>,
-}
-
-impl<T> Blocks<T> {
-    const fn new() -> Self {
-        Self { first: None, last: None, head: BLOCK, tail: BLOCK, further: 0, spare: None }
-    }
-
-    fn len(&self) -> usize {
-        self.further * BLOCK + self.tail - self.head
+impl Limit for NoLimit {
+    #[inline]
+    fn has_place(&self) -> bool {
+        true
     }
 
     #[inline]
-    fn is_empty(&self) -> bool {
-        self.head == self.tail && self.further == 0
-    }
+    fn take(&mut self) {}
 
-    /// True if a push needs no block.
     #[inline]
-    fn has_room(&self) -> bool {
-        self.tail < BLOCK
+    fn leave(&mut self, _: usize) -> bool {
+        false
     }
 
-    /// Appends the spare block. False if there is none.
-    #[cold]
-    fn append_spare(&mut self) -> bool {
-        let spare = self.spare.take();
-        let found = spare.is_some();
-        if let Some(block) = spare {
-            self.append(block);
-        }
-        found
-    }
-
-    /// Makes `block` the spare one. Returns a block that is not needed, to be freed outside the
-    /// lock.
-    fn provide(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
-        self.spare.replace(block)
-    }
-
-    fn append(&mut self, block: Box<Block<T>>) {
-        let block = NonNull::from(Box::leak(block));
-        match self.last.replace(block) {
-            None => {
-                self.first = Some(block);
-                self.head = 0;
-            }
-            Some(mut last) => {
-                // SAFETY: the last block is alive, and ours (invariant 1).
-                unsafe { last.as_mut() }.next = Some(block);
-                self.further += 1;
-            }
-        }
-        self.tail = 0;
-    }
-
-    /// # Safety
-    /// There [is room](Self::has_room).
-    #[inline]
-    unsafe fn push(&mut self, value: T) {
-        // SAFETY: there is room (obligation), so there is a last block.
-        let mut last = unsafe { self.last.unwrap_unchecked() };
-        // SAFETY: alive and ours (invariant 1).
-        let block = unsafe { last.as_mut() };
-        // SAFETY: `tail` is below the length (obligation).
-        unsafe { block.values.get_unchecked_mut(self.tail) }.write(value);
-        self.tail += 1;
-    }
-
-    /// The oldest message, and a block to be freed outside the lock.
-    #[inline]
-    fn pop(&mut self) -> Option<(T, Option<Box<Block<T>>>)> {
-        if self.is_empty() {
-            return None;
-        }
-        // SAFETY: there is a message, so there is a first block.
-        let first = unsafe { self.first.unwrap_unchecked() };
-        // SAFETY: alive and ours (invariant 1).
-        let block = unsafe { first.as_ref() };
-        // SAFETY: `head` is below the length: a block is left as soon as it is used up.
-        let value = unsafe { block.values.get_unchecked(self.head) };
-        // SAFETY: initialised (invariant 2), and moved out only once since `head` moves on.
-        let value = unsafe { value.assume_init_read() };
-        self.head += 1;
-        let unused = if self.head == BLOCK { self.leave(first) } else { None };
-        Some((value, unused))
-    }
-
-    /// Unlinks the first block, which is used up; keeps it if there is no spare one. The only block
-    /// is used again from its start.
-    #[inline(never)]
-    fn leave(&mut self, first: NonNull<Block<T>>) -> Option<Box<Block<T>>> {
-        self.head = 0;
-        if self.further == 0 {
-            self.tail = 0;
-            return None;
-        }
-        self.further -= 1;
-        // SAFETY: blocks are leaked boxes; this one is unlinked here.
-        let mut block = unsafe { Box::from_raw(first.as_ptr()) };
-        self.first = block.next.take();
-        if self.spare.is_some() {
-            return Some(block);
-        }
-        self.spare = Some(block);
+    fn places(&self) -> Option<(usize, usize)> {
         None
     }
-}
 
-impl<T> Drop for Blocks<T> {
-    fn drop(&mut self) {
-        /// Goes on after a destructor that panics.
-        struct Drain<'a, T>(&'a mut Blocks<T>);
-        impl<T> Drop for Drain<'_, T> {
-            fn drop(&mut self) {
-                while self.0.pop().is_some() {}
-                if let Some(block) = self.0.first.take() {
-                    // SAFETY: blocks are leaked boxes; empty, the list has at most this one.
-                    drop(unsafe { Box::from_raw(block.as_ptr()) });
-                }
-            }
-        }
-        let drain = Drain(self);
-        while let Some(popped) = drain.0.pop() {
-            drop(popped);
-        }
+    #[inline]
+    fn is_taken_by(&self, _: usize) -> bool {
+        true
+    }
+
+    #[inline]
+    fn serve(&mut self, _: &mut WakeList) -> bool {
+        false
+    }
+
+    #[inline]
+    fn close(&mut self, _: &mut WakeList) -> bool {
+        false
     }
 }
 
-struct Content<T> {
+pub(crate) type Unbounded<T> = List<T, NoLimit>;
+
+struct Content<T, L> {
     blocks: Blocks<T>,
     closed: bool,
+    limit: L,
     receivers: Queue,
     /// The waker of a channel's only receiver, which has no future of its own to lie in.
     receiver: Option<Waker>,
@@ -211,33 +124,64 @@ struct Content<T> {
     waiting_for_close: Queue,
 }
 
-pub(crate) struct Unbounded<T>(CachePadded<Shared<T>>);
+pub(crate) struct List<T, L>(CachePadded<Shared<T, L>>);
 
-struct Shared<T> {
-    content: SpinLock<Content<T>>,
+struct Shared<T, L> {
+    content: SpinLock<Content<T, L>>,
     only_turns: OnlyTurns,
 }
 
 // SAFETY: values, blocks and queues are accessed under the lock (invariant 1).
-unsafe impl<T: Send> Send for Unbounded<T> {}
+unsafe impl<T: Send, L> Send for List<T, L> {}
 // SAFETY: as above, for the same reason.
-unsafe impl<T: Send> Sync for Unbounded<T> {}
+unsafe impl<T: Send, L> Sync for List<T, L> {}
 
 // The content is changed only by short steps that do not panic.
-impl<T> std::panic::UnwindSafe for Unbounded<T> {}
-impl<T> std::panic::RefUnwindSafe for Unbounded<T> {}
+impl<T, L> std::panic::UnwindSafe for List<T, L> {}
+impl<T, L> std::panic::RefUnwindSafe for List<T, L> {}
 
 /// Why a send could not do without more.
 enum Obstacle {
     Closed,
+    Full,
     NeedsBlock,
 }
 
 impl<T> Unbounded<T> {
     pub(crate) fn new() -> Self {
+        Self::with_limit(NoLimit)
+    }
+
+    /// Sends; gives the value back if the channel is closed.
+    #[inline]
+    pub(crate) fn send(&self, value: T) -> Result<(), T> {
+        match self.0.content.with(|content| content.send(value)) {
+            Ok(None) => Ok(()),
+            Ok(Some(waker)) => {
+                waker.wake();
+                Ok(())
+            }
+            Err((value, Obstacle::NeedsBlock)) => self.send_with_block(value),
+            Err((value, _)) => Err(value),
+        }
+    }
+
+    #[inline(never)]
+    fn send_with_block(&self, value: T) -> Result<(), T> {
+        let waker = self.with_block(|content| content.send(value)).map_err(|(value, _)| value)?;
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(())
+    }
+}
+
+impl<T, L: Limit> List<T, L> {
+    fn with_limit(limit: L) -> Self {
         let content = SpinLock::new(Content {
             blocks: Blocks::new(),
             closed: false,
+            limit,
             receivers: Queue::new(),
             receiver: None,
             waiting_for_close: Queue::new(),
@@ -253,45 +197,49 @@ impl<T> Unbounded<T> {
         self.0.content.with(|content| content.closed)
     }
 
-    /// Sends; gives the value back if the channel is closed.
-    #[inline]
-    pub(crate) fn send(&self, value: T) -> Result<(), T> {
-        match self.0.content.with(|content| content.send(value)) {
-            Ok(None) => Ok(()),
-            Ok(Some(waker)) => {
-                waker.wake();
-                Ok(())
-            }
-            Err((value, Obstacle::Closed)) => Err(value),
-            Err((value, Obstacle::NeedsBlock)) => self.send_with_block(value),
-        }
-    }
-
-    #[inline(never)]
-    fn send_with_block(&self, value: T) -> Result<(), T> {
+    /// Runs `f` under the lock, with a block to spare.
+    fn with_block<R>(&self, f: impl FnOnce(&mut Content<T, L>) -> R) -> R {
         let fresh = Block::allocate();
-        let (sent, unused) = self.0.content.with(|content| {
+        let (result, unused) = self.0.content.with(|content| {
             let unused = content.blocks.provide(fresh);
-            (content.send(value), unused)
+            (f(content), unused)
         });
         drop(unused);
-        let waker = sent.map_err(|(value, _)| value)?;
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        Ok(())
+        result
     }
 
     /// Receives if there is a message.
     #[inline]
     pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
-        let (value, block) = self.0.content.with(|content| match content.blocks.pop() {
-            Some(popped) => Ok(popped),
-            None if content.closed => Err(Nothing::Closed),
-            None => Err(Nothing::Empty),
-        })?;
-        drop(block);
+        let (value, senders_wait) = self.take()?;
+        self.freed(senders_wait);
         Ok(value)
+    }
+
+    /// The same; what it returns beside the message is for [`freed`](Self::freed).
+    #[inline(always)]
+    fn take(&self) -> Result<(T, bool), Nothing> {
+        let (value, block, senders_wait) =
+            self.0.content.with(|content| match content.blocks.pop() {
+                Some((value, block)) => Ok((value, block, content.limit.leave(1))),
+                None if content.is_final() => Err(Nothing::Closed),
+                None => Err(Nothing::Empty),
+            })?;
+        drop(block);
+        Ok((value, senders_wait))
+    }
+
+    /// A place was freed: serves senders that sleep.
+    #[inline(always)]
+    fn freed(&self, senders_wait: bool) {
+        if senders_wait {
+            self.serve_senders();
+        }
+    }
+
+    #[inline(never)]
+    fn serve_senders(&self) {
+        wake_in_rounds(|wakes| self.0.content.with(|content| content.limit.serve(wakes)));
     }
 
     /// As `try_recv`, not inlined: what it keeps on the stack is not for a bounded channel's receive
@@ -315,10 +263,11 @@ impl<T> Unbounded<T> {
             return Poll::Pending;
         }
         loop {
-            match self.try_recv() {
-                Ok(value) => {
+            match self.take() {
+                Ok((value, senders_wait)) => {
                     waiter.set_state(State::Done);
                     coop::made_progress();
+                    self.freed(senders_wait);
                     return Poll::Ready(Ok(value));
                 }
                 Err(Nothing::Closed) => {
@@ -375,10 +324,11 @@ impl<T> Unbounded<T> {
     pub(crate) fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         ready!(coop::poll_proceed(cx));
         loop {
-            match self.try_recv() {
-                Ok(value) => {
+            match self.take() {
+                Ok((value, senders_wait)) => {
                     self.0.only_turns.found();
                     coop::made_progress();
+                    self.freed(senders_wait);
                     return Poll::Ready(Some(value));
                 }
                 Err(Nothing::Closed) => {
@@ -390,6 +340,12 @@ impl<T> Unbounded<T> {
                 Err(_) => {}
             }
         }
+    }
+
+    /// As `poll_recv_only`, not inlined, for the same reason as `try_recv_apart`.
+    #[inline(never)]
+    pub(crate) fn poll_recv_only_apart(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_recv_only(cx)
     }
 
     /// Registers the waker of the only receiver; as `enqueue`.
@@ -441,7 +397,8 @@ impl<T> Unbounded<T> {
                     wakes.push(waker);
                 }
                 // Receivers look for themselves: there may be messages left.
-                content.receivers.pop_into(wakes, State::Notified)
+                content.limit.close(wakes)
+                    || content.receivers.pop_into(wakes, State::Notified)
                     || content.waiting_for_close.pop_into(wakes, State::Closed)
             })
         });
@@ -493,14 +450,23 @@ impl<T> Unbounded<T> {
     /// Drops all messages, when nobody can receive them any more.
     pub(crate) fn discard(&self) {
         let empty = Blocks::new();
-        drop(self.0.content.with(|content| std::mem::replace(&mut content.blocks, empty)));
+        drop(self.0.content.with(|content| {
+            // Nobody waits: the channel is closed.
+            content.limit.leave(content.blocks.len());
+            std::mem::replace(&mut content.blocks, empty)
+        }));
     }
 }
 
-impl<T> Content<T> {
+impl<T, L: Limit> Content<T, L> {
+    /// True if nothing can come any more.
+    fn is_final(&self) -> bool {
+        self.closed && self.limit.is_taken_by(self.blocks.len())
+    }
+
     /// True if a receiver has no reason to sleep.
     fn has_news(&self) -> bool {
-        self.closed || !self.blocks.is_empty()
+        !self.blocks.is_empty() || self.is_final()
     }
 
     /// Appends a message if that needs no new block. Returns the receiver to be woken.
@@ -509,14 +475,34 @@ impl<T> Content<T> {
         if self.closed {
             return Err((value, Obstacle::Closed));
         }
-        if !self.blocks.has_room() && !self.blocks.append_spare() {
+        if !self.limit.has_place() {
+            return Err((value, Obstacle::Full));
+        }
+        if !self.makes_room() {
             return Err((value, Obstacle::NeedsBlock));
         }
+        self.limit.take();
         // SAFETY: there is room, just looked at or made.
+        Ok(unsafe { self.append(value) })
+    }
+
+    /// True if there is room for a message, at once or in the spare block.
+    #[inline]
+    fn makes_room(&mut self) -> bool {
+        self.blocks.has_room() || self.blocks.append_spare()
+    }
+
+    /// Appends a message whose place is taken. Returns the receiver to be woken.
+    ///
+    /// # Safety
+    /// [There is room](Self::makes_room).
+    #[inline]
+    unsafe fn append(&mut self, value: T) -> Option<Waker> {
+        // SAFETY: there is room (obligation).
         unsafe { self.blocks.push(value) };
         // Every store that is saved here lets the next read-modify-write begin earlier.
         let nobody = self.receiver.is_none() && self.receivers.is_empty();
-        Ok(if nobody { None } else { self.next_receiver() })
+        if nobody { None } else { self.next_receiver() }
     }
 
     /// Notifies the receiver that has slept longest.
@@ -559,12 +545,23 @@ impl<T> Drop for WaitClosed<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Unbounded<T> {
+impl<T, L: Limit> fmt::Debug for List<T, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, closed) = self.0.content.with(|content| (content.blocks.len(), content.closed));
-        f.debug_struct("Unbounded").field("len", &len).field("closed", &closed).finish()
+        let (len, closed, places) = self
+            .0
+            .content
+            .with(|content| (content.blocks.len(), content.closed, content.limit.places()));
+        let mut list = f.debug_struct("List");
+        list.field("len", &len).field("closed", &closed);
+        if let Some((capacity, free)) = places {
+            list.field("capacity", &capacity).field("free", &free);
+        }
+        list.finish()
     }
 }
+
+mod blocks;
+mod places;
 
 #[cfg(all(test, volt_loom))]
 mod model;
