@@ -44,7 +44,7 @@ const STAGES: &[Stage] = &[
             "--test",
             "rt_tracing",
         ]))?;
-        tests += run_tests(&mut variants::lists())?;
+        tests += variants::lists()?;
         Ok(tests)
     }),
     ("ecosystem", ecosystem::run),

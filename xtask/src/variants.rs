@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::command::{cargo, root, run};
+use crate::command::{Tests, cargo, root, run, run_tests};
 
 /// The crates that others depend on.
 const LIBRARIES: [&str; 4] = ["volt-sync", "volt-pool", "volt-macros", "volt-rt"];
@@ -35,11 +35,21 @@ pub(crate) fn features() -> Result<(), String> {
 }
 
 /// The tests of channels with every bounded one a list, also the small ones. (Those of turns are about rings.)
-pub(crate) fn lists() -> Command {
-    let mut command = cargo(&["test", "--lib", "-p", "volt-sync", "--all-features"]);
-    command.env("RUSTFLAGS", "--cfg volt_list").arg("--target-dir").arg(root().join("target/list"));
-    command.args(["--", "mpsc::", "mpmc::", "first_poll::", "limited::"]);
-    command
+///
+/// # Errors
+/// If one of them fails.
+pub(crate) fn lists() -> Result<Tests, String> {
+    let test = |what: &[&str]| {
+        let mut command = cargo(&["test", "-p", "volt-sync", "--all-features"]);
+        command
+            .env("RUSTFLAGS", "--cfg volt_list")
+            .arg("--target-dir")
+            .arg(root().join("target/list"));
+        run_tests(command.args(what))
+    };
+    let mut tests = test(&["--lib", "--", "mpsc::", "mpmc::", "first_poll::", "limited::"])?;
+    tests += test(&["--test", "channel_model", "--test", "channel_fairness"])?;
+    Ok(tests)
 }
 
 /// Checks the libraries with the lowest versions that their manifests allow, in a lock file of its

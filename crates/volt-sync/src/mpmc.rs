@@ -39,13 +39,13 @@
 //! at once: turns for others, as above, while these are short (a quarter of a millisecond together, as far
 //! as the thread knows) and mostly spare the wait. `bounded(n)` allocates twice when it is made and never again (but see `Stream`, below): `n` places, rounded
 //! up to a power of two, of 8 bytes and a message each, and less than a kilobyte. `unbounded()` has
-//! blocks of 32 messages and frees them as they are received, all but two; so has `bounded(n)` if all of its places
-//! would take more than a mebibyte. A capacity that is a power of two is a little faster.
+//! blocks of 32 messages and frees them as they are received, all but two; so has `bounded(n)` if its places are more
+//! than 128 and would take more than a mebibyte. A capacity that is a power of two is a little faster.
 //!
 //! With the feature `futures`, senders are `Sink` and receivers `Stream`, the traits of the crate `futures`. Each handle
 //! that waits as one of these allocates once, at its first wait.
 //!
-//! The data path takes no lock, but "lock-free" would be too much said: a thread that is preempted
+//! But for those of blocks, which have a small lock, the data path takes no lock; "lock-free" would be too much said: a thread that is preempted
 //! in the middle of writing a message makes the receivers behind it wait for that message.
 //!
 //! ```
@@ -160,7 +160,8 @@ impl<T> Channel<T> {
     #[inline(never)]
     fn try_send_apart(&self, value: T) -> Result<(), (T, Refused)> {
         match &self.flavor {
-            Flavor::Bounded(channel) => channel.try_send(value),
+            Flavor::Bounded(Limited::Ring(_)) => unreachable!("a ring's send is inlined"),
+            Flavor::Bounded(Limited::List(channel)) => channel.try_send(value),
             Flavor::Unbounded(channel) => {
                 channel.send(value).map_err(|value| (value, Refused::Closed))
             }
@@ -188,7 +189,7 @@ impl<T> Channel<T> {
     }
 
     #[inline]
-    fn try_recv(&self) -> Result<T, Nothing> {
+    fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
         match &self.flavor {
             Flavor::Bounded(Limited::Ring(channel)) => channel.try_recv(),
             _ => self.try_recv_apart(),
@@ -197,9 +198,10 @@ impl<T> Channel<T> {
 
     /// As `try_send_apart`.
     #[inline(never)]
-    fn try_recv_apart(&self) -> Result<T, Nothing> {
+    fn try_recv_apart<E: From<Nothing>>(&self) -> Result<T, E> {
         match &self.flavor {
-            Flavor::Bounded(channel) => channel.try_recv(),
+            Flavor::Bounded(Limited::Ring(_)) => unreachable!("a ring's receive is inlined"),
+            Flavor::Bounded(Limited::List(channel)) => channel.try_recv(),
             Flavor::Unbounded(channel) => channel.try_recv(),
         }
     }

@@ -33,8 +33,9 @@
 //! bounded channel, none for a message. [`Receiver::recv_many`] takes a batch with one
 //! read-modify-write.
 //!
-//! The places of a bounded channel are allocated with it if they take no more than a mebibyte, each of them eight bytes
-//! beside the message. A channel of more places, up to [`MAX_CAPACITY`], takes the memory of the messages that are in
+//! The places of a bounded channel, as many as the next power of two, are allocated with it if they take no more than a
+//! mebibyte, each of them eight bytes beside the message, or if they are no more than 128. A channel of more places, up
+//! to [`MAX_CAPACITY`], takes the memory of the messages that are in
 //! it, in blocks of 32; a send then allocates once in 32 messages, or not at all while the channel is drained as fast
 //! as it is filled, and sends and receives share one small lock, as in the unbounded channel.
 //!

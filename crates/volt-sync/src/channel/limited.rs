@@ -2,14 +2,14 @@
 //!
 //! Up to [`RING_BYTES`] its places are a [ring](super::ring): a lock-free data path, and all memory at once, every
 //! byte of which is used before a place is used again. More places are a [list](super::list), which takes the memory
-//! of the messages that are there.
+//! of the messages that are there, in blocks; so a few places of large messages are a ring as well.
 
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::bounded::Bounded;
-use super::list::{List, Places};
+use super::list::{BLOCK, List, Places};
 use super::ring::Ring;
 use super::senders::Senders;
 use super::waiter::Waiter;
@@ -29,6 +29,9 @@ pub const MAX_CAPACITY: usize = usize::MAX >> 3;
 
 /// The largest ring.
 const RING_BYTES: usize = if cfg!(volt_list) { 0 } else { 1 << 20 };
+
+/// So many places are a ring, however large: a list takes two or three blocks.
+const FEW: usize = if cfg!(volt_list) { 0 } else { 4 * BLOCK };
 
 #[expect(clippy::large_enum_variant, reason = "one allocation for a channel of the usual kind")]
 pub(crate) enum Limited<T> {
@@ -55,7 +58,8 @@ pub(super) enum Kind {
 impl Kind {
     /// The one for so many messages.
     fn for_capacity<T>(capacity: usize) -> Self {
-        if Ring::<T>::bytes(capacity) <= RING_BYTES { Self::Ring } else { Self::List }
+        let is_small = Ring::<T>::bytes(capacity) <= RING_BYTES || capacity <= FEW;
+        if is_small { Self::Ring } else { Self::List }
     }
 }
 
@@ -161,7 +165,7 @@ impl<T> Limited<T> {
 
     // ------------------------------------------------------------------ receivers
 
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
         of!(self, channel => channel.try_recv())
     }
@@ -189,10 +193,10 @@ impl<T> Limited<T> {
     /// # Safety
     /// No other thread receives at the same time.
     #[inline]
-    pub(crate) unsafe fn try_recv_only_settled(&self) -> Result<T, Nothing> {
+    pub(crate) unsafe fn try_recv_only<E: From<Nothing>>(&self) -> Result<T, E> {
         match self {
             // SAFETY: the only receiver (obligation).
-            Self::Ring(channel) => unsafe { channel.try_recv_only_settled() },
+            Self::Ring(channel) => unsafe { channel.try_recv_only() },
             Self::List(channel) => channel.try_recv_apart(),
         }
     }

@@ -33,14 +33,16 @@
 //!
 //! Progress: as the lock. A send and the registration of a receiver, a receive and that of a sender, are ordered by it.
 //!
-//! Cost: send 1 RMW, receive 1 RMW; two blocks of memory at most beyond what the messages need.
+//! Cost: send 1 RMW, receive 1 RMW, also of up to 32 messages by [`poll_recv_many_only`](List::poll_recv_many_only); a
+//! receive for which a sender waits 2. Two blocks of memory at most beyond what the messages need.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use self::blocks::{Block, Blocks};
+pub(crate) use self::blocks::BLOCK;
+use self::blocks::{Block, Blocks, Popped};
 pub(crate) use self::places::Places;
 use super::Nothing;
 use super::lock::SpinLock;
@@ -131,14 +133,28 @@ struct Shared<T, L> {
     only_turns: OnlyTurns,
 }
 
-// SAFETY: values, blocks and queues are accessed under the lock (invariant 1).
-unsafe impl<T: Send, L> Send for List<T, L> {}
+// SAFETY: values, blocks, queues and the limit are accessed under the lock (invariant 1).
+unsafe impl<T: Send, L: Send> Send for List<T, L> {}
 // SAFETY: as above, for the same reason.
-unsafe impl<T: Send, L> Sync for List<T, L> {}
+unsafe impl<T: Send, L: Send> Sync for List<T, L> {}
 
 // The content is changed only by short steps that do not panic.
 impl<T, L> std::panic::UnwindSafe for List<T, L> {}
 impl<T, L> std::panic::RefUnwindSafe for List<T, L> {}
+
+/// What a receive has found beside a message, or instead of one.
+#[derive(Clone, Copy)]
+struct Then {
+    senders_wait: bool,
+    is_final: bool,
+}
+
+impl Then {
+    /// Why there was no message.
+    fn nothing(self) -> Nothing {
+        if self.is_final { Nothing::Closed } else { Nothing::Empty }
+    }
+}
 
 /// Why a send could not do without more.
 enum Obstacle {
@@ -210,42 +226,45 @@ impl<T, L: Limit> List<T, L> {
 
     /// Receives if there is a message.
     #[inline]
-    pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
-        let (value, senders_wait) = self.take()?;
-        self.freed(senders_wait);
+    pub(crate) fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
+        let (popped, then) = self.pop();
+        let Some((value, block)) = popped else { return Err(then.nothing().into()) };
+        drop(block);
+        self.freed(then);
         Ok(value)
     }
 
-    /// The same; what it returns beside the message is for [`freed`](Self::freed).
+    /// The oldest message, a block to be freed, and what there is to be done.
+    ///
+    /// Not a result: with the reason in the place of the message, the compiler copies the latter in two parts, of which
+    /// the second begins between two of the stores that made it, and waits until they have reached the cache.
     #[inline(always)]
-    fn take(&self) -> Result<(T, bool), Nothing> {
-        let (value, block, senders_wait) =
-            self.0.content.with(|content| match content.blocks.pop() {
-                Some((value, block)) => Ok((value, block, content.limit.leave(1))),
-                None if content.is_final() => Err(Nothing::Closed),
-                None => Err(Nothing::Empty),
-            })?;
-        drop(block);
-        Ok((value, senders_wait))
+    fn pop(&self) -> (Option<Popped<T>>, Then) {
+        self.0.content.with(|content| {
+            let popped = content.blocks.pop();
+            let senders_wait = popped.is_some() && content.limit.leave(1);
+            let is_final = popped.is_none() && content.is_final();
+            (popped, Then { senders_wait, is_final })
+        })
     }
 
     /// A place was freed: serves senders that sleep.
     #[inline(always)]
-    fn freed(&self, senders_wait: bool) {
-        if senders_wait {
+    fn freed(&self, then: Then) {
+        if then.senders_wait {
             self.serve_senders();
         }
     }
 
     #[inline(never)]
     fn serve_senders(&self) {
-        wake_in_rounds(|wakes| self.0.content.with(|content| content.limit.serve(wakes)));
+        wake_in_rounds(|wakes| self.0.content.with(|content| content.serve(wakes)));
     }
 
     /// As `try_recv`, not inlined: what it keeps on the stack is not for a bounded channel's receive
     /// beside it.
     #[inline(never)]
-    pub(crate) fn try_recv_apart(&self) -> Result<T, Nothing> {
+    pub(crate) fn try_recv_apart<E: From<Nothing>>(&self) -> Result<T, E> {
         self.try_recv()
     }
 
@@ -263,20 +282,21 @@ impl<T, L: Limit> List<T, L> {
             return Poll::Pending;
         }
         loop {
-            match self.take() {
-                Ok((value, senders_wait)) => {
-                    waiter.set_state(State::Done);
-                    coop::made_progress();
-                    self.freed(senders_wait);
-                    return Poll::Ready(Ok(value));
-                }
-                Err(Nothing::Closed) => {
-                    waiter.set_state(State::Done);
-                    coop::made_progress();
-                    return Poll::Ready(Err(()));
-                }
-                Err(_) if self.enqueue(waiter.as_mut(), cx.waker()) => return Poll::Pending,
-                Err(_) => {}
+            let (popped, then) = self.pop();
+            if let Some((value, block)) = popped {
+                drop(block);
+                waiter.set_state(State::Done);
+                coop::made_progress();
+                self.freed(then);
+                return Poll::Ready(Ok(value));
+            }
+            if then.is_final {
+                waiter.set_state(State::Done);
+                coop::made_progress();
+                return Poll::Ready(Err(()));
+            }
+            if self.enqueue(waiter.as_mut(), cx.waker()) {
+                return Poll::Pending;
             }
         }
     }
@@ -324,20 +344,20 @@ impl<T, L: Limit> List<T, L> {
     pub(crate) fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         ready!(coop::poll_proceed(cx));
         loop {
-            match self.take() {
-                Ok((value, senders_wait)) => {
-                    self.0.only_turns.found();
-                    coop::made_progress();
-                    self.freed(senders_wait);
-                    return Poll::Ready(Some(value));
-                }
-                Err(Nothing::Closed) => {
-                    coop::made_progress();
-                    return Poll::Ready(None);
-                }
-                Err(_) if self.0.only_turns.give(cx) => return Poll::Pending,
-                Err(_) if self.register_only(cx.waker()) => return Poll::Pending,
-                Err(_) => {}
+            let (popped, then) = self.pop();
+            if let Some((value, block)) = popped {
+                drop(block);
+                self.0.only_turns.found();
+                coop::made_progress();
+                self.freed(then);
+                return Poll::Ready(Some(value));
+            }
+            if then.is_final {
+                coop::made_progress();
+                return Poll::Ready(None);
+            }
+            if self.0.only_turns.give(cx) || self.register_only(cx.waker()) {
+                return Poll::Pending;
             }
         }
     }
@@ -369,20 +389,48 @@ impl<T, L: Limit> List<T, L> {
         limit: usize,
         cx: &mut Context<'_>,
     ) -> Poll<usize> {
-        if limit == 0 {
-            ready!(coop::poll_proceed(cx));
-            coop::made_progress();
-            return Poll::Ready(0);
+        ready!(coop::poll_proceed(cx));
+        loop {
+            let (len, is_final) =
+                self.0.content.with(|content| (content.blocks.len(), content.is_final()));
+            let count = len.min(limit);
+            if count > 0 {
+                into.reserve(count);
+                let then = self.pop_many(into, count);
+                self.0.only_turns.found();
+                coop::made_progress();
+                self.freed(then);
+            } else if limit > 0 && !is_final {
+                if self.0.only_turns.give(cx) || self.register_only(cx.waker()) {
+                    return Poll::Pending;
+                }
+                continue;
+            } else {
+                coop::made_progress();
+            }
+            return Poll::Ready(count);
         }
-        let Some(first) = ready!(self.poll_recv_only(cx)) else { return Poll::Ready(0) };
-        into.push(first);
-        let mut count = 1;
-        while count < limit {
-            let Ok(value) = self.try_recv() else { break };
-            into.push(value);
-            count += 1;
+    }
+
+    /// Moves `count` messages, which are there, into `into`, which has room for them. A block of them at a time: the
+    /// lock is for brief use.
+    fn pop_many(&self, into: &mut Vec<T>, count: usize) -> Then {
+        let mut senders_wait = false;
+        for first in (0..count).step_by(BLOCK) {
+            let run = BLOCK.min(count - first);
+            let unused = self.0.content.with(|content| {
+                let mut unused = None;
+                for (message, block) in std::iter::from_fn(|| content.blocks.pop()).take(run) {
+                    into.push(message);
+                    // One at most: so many messages end one block.
+                    unused = unused.or(block);
+                }
+                senders_wait = content.limit.leave(run);
+                unused
+            });
+            drop(unused);
         }
-        Poll::Ready(count)
+        Then { senders_wait, is_final: false }
     }
 
     /// Refuses further sends and wakes everybody. False if it was closed already.
@@ -448,6 +496,9 @@ impl<T, L: Limit> List<T, L> {
     }
 
     /// Drops all messages, when nobody can receive them any more.
+    ///
+    /// # Panics
+    /// If the drop of a message does, with the first such panic, when all are gone.
     pub(crate) fn discard(&self) {
         let empty = Blocks::new();
         drop(self.0.content.with(|content| {
@@ -462,6 +513,12 @@ impl<T, L: Limit> Content<T, L> {
     /// True if nothing can come any more.
     fn is_final(&self) -> bool {
         self.closed && self.limit.is_taken_by(self.blocks.len())
+    }
+
+    /// Reserves for the oldest senders what they need, unless the channel is closed: those who are still queued are about
+    /// to be sent away. True if `wakes` was too short.
+    fn serve(&mut self, wakes: &mut WakeList) -> bool {
+        !self.closed && self.limit.serve(wakes)
     }
 
     /// True if a receiver has no reason to sleep.

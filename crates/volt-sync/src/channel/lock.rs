@@ -1,6 +1,6 @@
 //! A lock for a few instructions.
 //!
-//! Purpose: guards the waiter queues of a channel and the blocks of an unbounded one. One byte,
+//! Purpose: guards the waiter queues of a channel, and the blocks of one that is a list. One byte,
 //! one read-modify-write to lock, a plain store to unlock.
 //!
 //! Rejected: std's mutex, which costs a second read-modify-write to unlock and can be poisoned; a

@@ -1,6 +1,6 @@
 //! Vyukov's bounded ring, with capacity that can be reserved.
 //!
-//! Purpose: the data path of every bounded channel. One read-modify-write to send and one to
+//! Purpose: the data path of the bounded channels, but for those of many places. One read-modify-write to send and one to
 //! receive, no fence. (D. Vyukov, "Bounded MPMC queue", 1024cores.net, 2010.)
 //!
 //! Departures from the original and the seed:
@@ -60,6 +60,7 @@ pub(crate) use self::place::{Free, Full};
 use self::place::{PUBLISHED, Place, places};
 use super::{BackOff, Nothing, Refused};
 use crate::cache_padded::CachePadded;
+use crate::first_panic::FirstPanic;
 
 const CLOSED: u64 = 1;
 const WAITERS: u64 = 2;
@@ -602,26 +603,19 @@ impl<T> Ring<T> {
 }
 
 impl<T> Drop for Ring<T> {
+    /// # Panics
+    /// If the drop of a message does, with the first such panic, when all are gone.
     fn drop(&mut self) {
         if !std::mem::needs_drop::<T>() {
             return;
         }
-        /// Goes on after a destructor that panics.
-        struct Drain<'a, T>(&'a Ring<T>);
-        impl<T> Drain<'_, T> {
-            fn run(&self) {
-                // Not as the only receiver: of several, the slowest has left the guess.
-                while let Ok(full) = self.0.claim_head() {
-                    drop(full.take());
-                }
-            }
+        let mut panic = FirstPanic::new();
+        // Not as the only receiver: of several, the slowest has left the guess.
+        while let Ok(full) = self.claim_head() {
+            let message = full.take();
+            panic.catch(|| drop(message));
         }
-        impl<T> Drop for Drain<'_, T> {
-            fn drop(&mut self) {
-                self.run();
-            }
-        }
-        Drain(self).run();
+        panic.resume();
     }
 }
 

@@ -1,7 +1,22 @@
 //! Senders that wait for a place: what both kinds of bounded channels have in common.
 //!
-//! A sender tries, may give others a turn, and queues. Whoever frees places reserves as many for the oldest sender as
-//! it needs, and notifies it; a NOTIFIED sender owns the reservation, which it uses, or gives back if it is dropped.
+//! Purpose: one protocol, the states of which are those of the [`Waiter`], over two kinds of places.
+//!
+//! | State         | The sender                                                                       |
+//! |---------------|----------------------------------------------------------------------------------|
+//! | IDLE, YIELDED | tries, may give others a turn, and queues                                         |
+//! | WAITING       | is queued                                                                        |
+//! | NOTIFIED      | owns the reservation of what it needs: uses it, or gives it back if it is dropped |
+//! | CLOSED        | was sent away by the close                                                       |
+//! | DONE          | has sent, reserved, or been refused                                              |
+//!
+//! Invariants:
+//! 1. Whoever frees places reserves as many for the oldest sender as it needs, then the next, as long as there are as
+//!    many. Newcomers get none while a sender is queued.
+//! 2. Nobody gets a reservation after the close. One that a `send` was given before is refused then; of others the close
+//!    waits.
+//!
+//! Progress: that of the kind (`channel::bounded`, `channel::list`).
 
 use std::pin::Pin;
 use std::ptr::NonNull;

@@ -83,7 +83,7 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.channel.try_recv().map_err(TryRecvError::from)
+        self.channel.try_recv()
     }
 
     /// As [`recv`](Self::recv), but blocks the calling thread. Not for use inside a task.

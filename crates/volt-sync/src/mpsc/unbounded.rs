@@ -270,7 +270,7 @@ impl<T> Receive for UnboundedReceiver<T> {
     type Message = T;
 
     #[inline]
-    fn try_receive(&mut self) -> Result<T, Nothing> {
+    fn try_receive<E: From<Nothing>>(&mut self) -> Result<T, E> {
         self.shared.channel.try_recv()
     }
 

@@ -258,6 +258,22 @@ fn a_panicking_waker_loses_no_capacity_of_a_cancelled_sender() {
     });
 }
 
+/// A sender that was served, and whose message comes too late for a receiver that leaves.
+#[test]
+fn who_is_sent_away_or_has_sent_knows_it() {
+    model(|kind| {
+        let channel = channel(kind, 1);
+        assert!(channel.try_send(1).is_ok());
+        let other = channel.clone();
+        let sender = thread::spawn(move || send(&other, 2));
+        assert_eq!(channel.try_recv(), Ok(1));
+        channel.close();
+        channel.discard();
+        sender.join().unwrap();
+        assert_eq!((channel.len(), channel.free()), (0, 1), "a message that nobody receives");
+    });
+}
+
 /// Finding C6: one message is published behind one that is not; two receivers come.
 #[test]
 fn nobody_sleeps_beside_an_unpublished_place() {

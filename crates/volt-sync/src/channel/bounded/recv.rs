@@ -13,14 +13,19 @@ use crate::primitive::spin;
 impl<T> Bounded<T> {
     /// Receives if there is a message.
     #[inline]
-    pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
+    pub(crate) fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
         let Some(full) = self.ring.claim_head_once() else { return self.try_recv_slow() };
         Ok(self.freed_after(full.take()))
     }
 
-    /// As `freed`, and gives `value` back: a caller that ends with this keeps nothing on its stack.
+    /// As `freed`, and gives `value` back: a caller that ends with this keeps nothing on its stack. A larger value is
+    /// there anyway, and would be copied.
     #[inline(always)]
     fn freed_after(&self, value: T) -> T {
+        if size_of::<T>() > size_of::<usize>() {
+            self.freed();
+            return value;
+        }
         if self.senders_wait() { self.serve_senders_after(value) } else { value }
     }
 
@@ -31,7 +36,7 @@ impl<T> Bounded<T> {
     }
 
     #[inline(never)]
-    fn try_recv_slow(&self) -> Result<T, Nothing> {
+    fn try_recv_slow<E: From<Nothing>>(&self) -> Result<T, E> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
@@ -41,7 +46,7 @@ impl<T> Bounded<T> {
                     return Ok(value);
                 }
                 Err(Nothing::Busy) => spin(attempt),
-                Err(nothing) => return Err(nothing),
+                Err(nothing) => return Err(nothing.into()),
             }
             attempt = attempt.saturating_add(1);
         }
@@ -178,24 +183,14 @@ impl<T> Bounded<T> {
     /// # Safety
     /// No other thread receives at the same time.
     #[inline]
-    pub(crate) unsafe fn try_recv_only(&self) -> Result<T, Nothing> {
-        // SAFETY: the only receiver (obligation), all of whose operations use their claims up before they end.
-        let value = unsafe { self.ring.claim_only_head() }?.take();
-        Ok(self.freed_after(value))
-    }
-
-    /// As `try_recv_only`, but waits for a message that is being written.
-    ///
-    /// # Safety
-    /// No other thread receives at the same time.
-    #[inline]
-    pub(crate) unsafe fn try_recv_only_settled(&self) -> Result<T, Nothing> {
+    pub(crate) unsafe fn try_recv_only<E: From<Nothing>>(&self) -> Result<T, E> {
         let mut attempt = 0;
         loop {
-            // SAFETY: the only receiver (obligation).
-            match unsafe { self.try_recv_only() } {
+            // SAFETY: the only receiver (obligation), all of whose operations use their claims up before they end.
+            match unsafe { self.ring.claim_only_head() } {
+                Ok(full) => return Ok(self.freed_after(full.take())),
                 Err(Nothing::Busy) => spin(attempt),
-                other => return other,
+                Err(nothing) => return Err(nothing.into()),
             }
             attempt = attempt.saturating_add(1);
         }
@@ -210,12 +205,13 @@ impl<T> Bounded<T> {
         ready!(coop::poll_proceed(cx));
         let mut attempt = 0;
         loop {
-            // SAFETY: the only receiver (obligation).
-            match unsafe { self.try_recv_only() } {
-                Ok(value) => {
+            // SAFETY: the only receiver (obligation), all of whose operations use their claims up before they end.
+            match unsafe { self.ring.claim_only_head() } {
+                Ok(full) => {
+                    let value = full.take();
                     self.waiting.only_turns.found();
                     coop::made_progress_or_renew();
-                    return Poll::Ready(Some(value));
+                    return Poll::Ready(Some(self.freed_after(value)));
                 }
                 Err(Nothing::Closed) => {
                     coop::made_progress();

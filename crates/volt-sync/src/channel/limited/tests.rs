@@ -3,7 +3,8 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
-use std::task::Context;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use super::{Kind, Limited, MAX_CAPACITY, RING_BYTES};
 use crate::block_on::block_on;
@@ -23,6 +24,12 @@ fn what_does_not_fit_into_a_ring_of_a_mebibyte_is_a_list() {
         assert_eq!((kind(1), kind(1 << 14)), (Kind::Ring, Kind::Ring));
     }
     assert_eq!((kind((1 << 14) + 1), kind(MAX_CAPACITY)), (Kind::List, Kind::List));
+    // Blocks of large messages would take more than a few places of them.
+    let kind = Kind::for_capacity::<[u8; 1 << 20]>;
+    if cfg!(not(volt_list)) {
+        assert_eq!((kind(1), kind(128)), (Kind::Ring, Kind::Ring));
+    }
+    assert_eq!(kind(129), Kind::List);
     assert_eq!(Kind::for_capacity::<()>(MAX_CAPACITY), Kind::List);
 }
 
@@ -110,9 +117,9 @@ fn messages_that_panic_in_drop_leave_none_behind() {
     }
 }
 
-/// The message has been sent, or received.
+/// The message has been sent.
 #[test]
-fn a_waker_that_panics_comes_after_the_end_of_the_operation() {
+fn a_receivers_waker_that_panics_comes_after_the_end_of_the_send() {
     for kind in KINDS {
         let channel = Limited::of(kind, 1);
         let wakes = Wakes::panicking();
@@ -145,7 +152,7 @@ fn a_channel_of_the_largest_capacity_takes_the_memory_of_its_messages() {
     assert_eq!((tx.capacity(), rx.len()), (MAX_CAPACITY, 0));
 }
 
-/// Threads that fill it, wait, cancel and reserve; each message arrives once, and those of a sender in their order.
+/// Threads that fill it, wait and reserve; each message arrives once, and those of a sender in their order.
 #[test]
 fn threads_meet_in_a_list() {
     const SENDERS: u32 = 3;
@@ -205,8 +212,82 @@ fn threads_meet_in_a_list() {
     assert_eq!((channel.len(), channel.free()), (0, 40));
 }
 
-/// What tells the kinds apart takes no memory of its own, and one look.
+/// Also those that use up what was reserved when nobody received any more.
 #[test]
-fn a_kind_is_told_by_a_byte_of_the_ring() {
-    assert_eq!(size_of::<Limited<u64>>(), size_of::<crate::channel::bounded::Bounded<u64>>());
+fn late_messages_that_panic_in_drop_leave_none_behind() {
+    for kind in KINDS {
+        let drops = Rc::default();
+        let channel = Limited::of(kind, 4);
+        channel.try_reserve(3).unwrap();
+        channel.close();
+        channel.discard();
+        (0..3).for_each(|_| channel.send_reserved(Bomb(Rc::clone(&drops))));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(channel))).is_err());
+        assert_eq!(drops.get(), 3, "{kind:?}");
+    }
+}
+
+/// A waker that is woken by the close, before others are, gives a place back.
+#[test]
+fn nobody_is_served_after_the_close() {
+    struct GivesBack(Arc<Limited<u8>>);
+    impl Wake for GivesBack {
+        fn wake(self: Arc<Self>) {
+            self.0.unreserve(1);
+        }
+    }
+    for kind in KINDS {
+        let channel = Arc::new(Limited::of(kind, 1));
+        channel.try_reserve(1).unwrap();
+        let mut waiters: Vec<_> = (0..40).map(|_| Box::pin(Waiter::new(1))).collect();
+        for (index, waiter) in waiters.iter_mut().enumerate() {
+            let waker = match index {
+                0 => Arc::new(GivesBack(channel.clone())).into(),
+                _ => Waker::noop().clone(),
+            };
+            let mut cx = Context::from_waker(&waker);
+            assert!(channel.poll_reserve(waiter.as_mut(), &mut cx).is_pending());
+        }
+        channel.close();
+        let mut cx = Context::from_waker(Waker::noop());
+        for mut waiter in waiters {
+            let outcome = channel.poll_reserve(waiter.as_mut(), &mut cx);
+            assert_eq!(outcome, Poll::Ready(Err(())), "{kind:?}");
+        }
+        assert_eq!(channel.try_recv(), Err(Nothing::Closed));
+    }
+}
+
+/// Senders that refill it meanwhile are not served for ever, and if one of their wakers panics no message is lost.
+#[test]
+fn a_batch_is_what_was_there() {
+    struct Refills(Arc<Limited<u32>>);
+    impl Wake for Refills {
+        fn wake(self: Arc<Self>) {
+            // The place is the woken one's.
+            self.0.send_reserved(7);
+            panic!("a waker that panics");
+        }
+    }
+    for kind in KINDS {
+        let channel = Arc::new(Limited::of(kind, 100));
+        (0..100).for_each(|message| channel.try_send(message).unwrap());
+        let mut waiter = Box::pin(Waiter::new(1));
+        let waker = Arc::new(Refills(channel.clone())).into();
+        let mut cx = Context::from_waker(&waker);
+        assert!(channel.poll_reserve(waiter.as_mut(), &mut cx).is_pending());
+        let mut batch = Vec::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        let receive = |batch: &mut Vec<u32>, limit, cx: &mut Context<'_>| {
+            // SAFETY: this thread is the only receiver.
+            catch_unwind(AssertUnwindSafe(|| unsafe {
+                channel.poll_recv_many_only(batch, limit, cx)
+            }))
+        };
+        assert!(receive(&mut batch, 70, &mut cx).is_err(), "{kind:?}");
+        assert_eq!(batch, Vec::from_iter(0..70));
+        assert!(matches!(receive(&mut batch, usize::MAX, &mut cx), Ok(Poll::Ready(31))));
+        assert_eq!(batch, Vec::from_iter((0..100).chain([7])));
+        assert_eq!((channel.len(), channel.free()), (0, 100));
+    }
 }

@@ -13,6 +13,9 @@ pub(super) struct Block<T> {
     next: Option<NonNull<Block<T>>>,
 }
 
+/// A message, and the block that is used up by it and not needed any more.
+pub(super) type Popped<T> = (T, Option<Box<Block<T>>>);
+
 impl<T> Block<T> {
     pub(super) fn allocate() -> Box<Self> {
         let mut block = Box::<Self>::new_uninit();
@@ -106,7 +109,7 @@ impl<T> Blocks<T> {
 
     /// The oldest message, and a block to be freed outside the lock.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<(T, Option<Box<Block<T>>>)> {
+    pub(super) fn pop(&mut self) -> Option<Popped<T>> {
         if self.is_empty() {
             return None;
         }

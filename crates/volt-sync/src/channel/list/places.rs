@@ -113,16 +113,32 @@ impl<T> List<T, Places> {
 
     /// Sends with reserved capacity, also after the close.
     pub(crate) fn send_reserved(&self, value: T) {
-        let sent = self.0.content.with(|content| content.append_late(value));
-        let (waker, last) = sent.unwrap_or_else(|value| {
-            self.with_block(|content| content.append_late(value))
-                .unwrap_or_else(|_| unreachable!("a block was provided"))
-        });
-        if last {
-            return self.wake_all_receivers(waker);
+        match self.push_late(value, true) {
+            Ok((first, true)) => self.wake_all_receivers(first),
+            Ok((Some(waker), false)) => waker.wake(),
+            Ok((None, false)) => {}
+            Err(_) => unreachable!("it may be sent after the close"),
         }
-        if let Some(waker) = waker {
-            waker.wake();
+    }
+
+    /// The same. Returns a receiver to be woken, and whether all others are to be; gives the value back if the channel is
+    /// closed, unless it may be sent then, too.
+    fn push_late(&self, value: T, also_closed: bool) -> Result<(Option<Waker>, bool), T> {
+        let sent = match self.0.content.with(|content| content.append_late(value, also_closed)) {
+            Err((value, Obstacle::NeedsBlock)) => {
+                self.with_block(|content| content.append_late(value, also_closed))
+            }
+            sent => sent,
+        };
+        sent.map_err(|(value, _)| value)
+    }
+
+    /// The end of a `send`.
+    fn sent(&self, waiter: &Waiter, receiver: Option<Waker>) {
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        if let Some(receiver) = receiver {
+            receiver.wake();
         }
     }
 
@@ -137,10 +153,19 @@ impl<T> List<T, Places> {
 }
 
 impl<T> Content<T, Places> {
-    /// Appends a message whose place is reserved. Returns a receiver to be woken, and whether all others are to be.
-    fn append_late(&mut self, value: T) -> Result<(Option<Waker>, bool), T> {
+    /// Appends a message whose place is reserved. As `push_late`.
+    fn append_late(
+        &mut self,
+        value: T,
+        also_closed: bool,
+    ) -> Result<(Option<Waker>, bool), (T, Obstacle)> {
+        // Killed by `channel::bounded::model::who_is_sent_away_or_has_sent_knows_it`.
+        #[cfg(not(volt_mutant = "list_served_late"))]
+        if self.closed && !also_closed {
+            return Err((value, Obstacle::Closed));
+        }
         if !self.makes_room() {
-            return Err(value);
+            return Err((value, Obstacle::NeedsBlock));
         }
         // SAFETY: there is room, just looked at or made.
         let waker = unsafe { self.append(value) };
@@ -168,23 +193,22 @@ impl<T> Senders<T> for List<T, Places> {
             }
         };
         waiter.turns_paid(self);
-        waiter.set_state(State::Done);
-        coop::made_progress();
-        if let Some(receiver) = receiver {
-            receiver.wake();
-        }
+        self.sent(waiter, receiver);
         Ok(())
     }
 
     fn send_served(&self, value: &mut Option<T>, waiter: &Waiter) -> Result<(), Refused> {
-        if self.is_closed() {
-            return Err(Refused::Closed);
+        let message = value.take().expect("present until it is sent");
+        match self.push_late(message, false) {
+            Ok((receiver, _)) => {
+                self.sent(waiter, receiver);
+                Ok(())
+            }
+            Err(message) => {
+                *value = Some(message);
+                Err(Refused::Closed)
+            }
         }
-        waiter.set_state(State::Done);
-        coop::made_progress();
-        // A close that comes here is as one that comes right after the message.
-        self.send_reserved(value.take().expect("present until it is sent"));
-        Ok(())
     }
 
     fn try_reserve(&self, count: usize) -> Result<(), Refused> {
@@ -196,11 +220,14 @@ impl<T> Senders<T> for List<T, Places> {
     }
 
     fn unreserve(&self, count: usize) {
+        if count == 0 {
+            return;
+        }
         let mut count = Some(count);
         wake_in_rounds(|wakes| {
             self.0.content.with(|content| {
                 content.limit.leave(count.take().unwrap_or(0));
-                content.limit.serve(wakes) || content.is_final() && content.pop_receivers(wakes)
+                content.serve(wakes) || content.is_final() && content.pop_receivers(wakes)
             })
         });
     }
@@ -243,7 +270,7 @@ impl<T> Senders<T> for List<T, Places> {
                 // SAFETY: alive; a WAITING sender is in this queue (obligation).
                 *removed = unsafe { content.limit.senders.remove(node) };
             }
-            content.limit.serve(wakes)
+            content.serve(wakes)
         })
     }
 }

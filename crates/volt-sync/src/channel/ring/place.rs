@@ -52,15 +52,14 @@ impl<T> Full<'_, T> {
     /// Moves the value out and frees the place.
     #[inline]
     pub(crate) fn take(self) -> T {
-        // SAFETY: published before the claim, which is used up here, and ours until we free it
+        // SAFETY: published before the claim, which is used up here, and so initialised, and ours until we free it
         // (invariant 2).
-        let value = self.place.value.with(|place| unsafe { place.read() });
+        let value = self.place.value.with(|place| unsafe { place.cast::<T>().read() });
         // ORD[RG2] release: the place is empty. The same
         // ORD[RG5] release: for those who have another place.
         self.place.stamp.store(self.free, Release);
         self.head.0.leave_guess(self.head.1);
-        // SAFETY: a published place holds a value.
-        unsafe { value.assume_init() }
+        value
     }
 }
 
