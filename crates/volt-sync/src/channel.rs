@@ -27,9 +27,6 @@ pub(crate) enum Refused {
 }
 
 /// Why nothing was received.
-///
-/// A receive makes the result that its caller asks for, which may be any `Result<T, impl From<Nothing>>`, once: to change
-/// the reason in it later would copy the message, in two parts (see `List::pop`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nothing {
     /// No message.

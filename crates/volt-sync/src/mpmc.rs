@@ -75,13 +75,13 @@ use std::task::{Context, Poll};
 
 pub use self::receiver::{Receiver, RecvFuture, WeakReceiver};
 pub use self::sender::{ClosedFuture, SendFuture, Sender, WeakSender};
+use crate::channel::Refused;
 pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::handles::Handles;
 use crate::channel::limited::Limited;
 pub use crate::channel::limited::MAX_CAPACITY;
 use crate::channel::list::Unbounded;
 use crate::channel::waiter::Waiter;
-use crate::channel::{Nothing, Refused};
 use crate::primitive::Arc;
 
 /// Creates a channel that holds at most `capacity` messages.
@@ -189,7 +189,7 @@ impl<T> Channel<T> {
     }
 
     #[inline]
-    fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
+    fn try_recv(&self) -> Result<T, TryRecvError> {
         match &self.flavor {
             Flavor::Bounded(Limited::Ring(channel)) => channel.try_recv(),
             _ => self.try_recv_apart(),
@@ -198,7 +198,7 @@ impl<T> Channel<T> {
 
     /// As `try_send_apart`.
     #[inline(never)]
-    fn try_recv_apart<E: From<Nothing>>(&self) -> Result<T, E> {
+    fn try_recv_apart(&self) -> Result<T, TryRecvError> {
         match &self.flavor {
             Flavor::Bounded(Limited::Ring(_)) => unreachable!("a ring's receive is inlined"),
             Flavor::Bounded(Limited::List(channel)) => channel.try_recv(),

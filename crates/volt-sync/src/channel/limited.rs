@@ -8,12 +8,13 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::Refused;
 use super::bounded::Bounded;
+use super::error::TryRecvError;
 use super::list::{BLOCK, List, Places};
 use super::ring::Ring;
 use super::senders::Senders;
 use super::waiter::Waiter;
-use super::{Nothing, Refused};
 
 /// The largest capacity of a bounded channel: `usize::MAX >> 3`, as Tokio's.
 ///
@@ -166,7 +167,7 @@ impl<T> Limited<T> {
     // ------------------------------------------------------------------ receivers
 
     #[cfg(test)]
-    pub(crate) fn try_recv(&self) -> Result<T, Nothing> {
+    pub(crate) fn try_recv(&self) -> Result<T, TryRecvError> {
         of!(self, channel => channel.try_recv())
     }
 
@@ -193,7 +194,7 @@ impl<T> Limited<T> {
     /// # Safety
     /// No other thread receives at the same time.
     #[inline]
-    pub(crate) unsafe fn try_recv_only<E: From<Nothing>>(&self) -> Result<T, E> {
+    pub(crate) unsafe fn try_recv_only(&self) -> Result<T, TryRecvError> {
         match self {
             // SAFETY: the only receiver (obligation).
             Self::Ring(channel) => unsafe { channel.try_recv_only() },

@@ -38,13 +38,14 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 pub(crate) use self::blocks::BLOCK;
-use self::blocks::{Block, Blocks, Popped};
+use self::blocks::{Block, Blocks};
 pub(crate) use self::places::Places;
-use super::Nothing;
+use super::error::TryRecvError;
 use super::lock::SpinLock;
 use super::only_turns::OnlyTurns;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
@@ -142,18 +143,12 @@ unsafe impl<T: Send, L: Send> Sync for List<T, L> {}
 impl<T, L> std::panic::UnwindSafe for List<T, L> {}
 impl<T, L> std::panic::RefUnwindSafe for List<T, L> {}
 
-/// What a receive has found beside a message, or instead of one.
-#[derive(Clone, Copy)]
-struct Then {
+/// What a receive has to do outside of the lock.
+struct Then<T> {
+    /// To be freed.
+    unused: Option<Box<Block<T>>>,
+    /// To be served.
     senders_wait: bool,
-    is_final: bool,
-}
-
-impl Then {
-    /// Why there was no message.
-    fn nothing(self) -> Nothing {
-        if self.is_final { Nothing::Closed } else { Nothing::Empty }
-    }
 }
 
 /// Why a send could not do without more.
@@ -226,31 +221,40 @@ impl<T, L: Limit> List<T, L> {
 
     /// Receives if there is a message.
     #[inline]
-    pub(crate) fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
-        let (popped, then) = self.pop();
-        let Some((value, block)) = popped else { return Err(then.nothing().into()) };
-        drop(block);
-        self.freed(then);
-        Ok(value)
+    pub(crate) fn try_recv(&self) -> Result<T, TryRecvError> {
+        let mut message = MaybeUninit::uninit();
+        match self.pop_into(&mut message) {
+            Ok(then) => {
+                // SAFETY: there was a message.
+                let message = unsafe { message.assume_init() };
+                self.finish(then);
+                Ok(message)
+            }
+            Err(true) => Err(TryRecvError::Disconnected),
+            Err(false) => Err(TryRecvError::Empty),
+        }
     }
 
-    /// The oldest message, a block to be freed, and what there is to be done.
+    /// Moves the oldest message into `message`, and returns what there is to be done. If there is none: true if none can
+    /// come any more, and `message` is left as it was.
     ///
-    /// Not a result: with the reason in the place of the message, the compiler copies the latter in two parts, of which
-    /// the second begins between two of the stores that made it, and waits until they have reached the cache.
+    /// Not a result with the message: in the place of the one, the other, so that the compiler copies the message in
+    /// parts, one of which begins between two of the stores that made it, and waits until they have reached the cache.
     #[inline(always)]
-    fn pop(&self) -> (Option<Popped<T>>, Then) {
-        self.0.content.with(|content| {
-            let popped = content.blocks.pop();
-            let senders_wait = popped.is_some() && content.limit.leave(1);
-            let is_final = popped.is_none() && content.is_final();
-            (popped, Then { senders_wait, is_final })
+    fn pop_into(&self, message: &mut MaybeUninit<T>) -> Result<Then<T>, bool> {
+        self.0.content.with(|content| match content.blocks.pop() {
+            Some((value, unused)) => {
+                message.write(value);
+                Ok(Then { unused, senders_wait: content.limit.leave(1) })
+            }
+            None => Err(content.is_final()),
         })
     }
 
     /// A place was freed: serves senders that sleep.
     #[inline(always)]
-    fn freed(&self, then: Then) {
+    fn finish(&self, then: Then<T>) {
+        drop(then.unused);
         if then.senders_wait {
             self.serve_senders();
         }
@@ -264,7 +268,7 @@ impl<T, L: Limit> List<T, L> {
     /// As `try_recv`, not inlined: what it keeps on the stack is not for a bounded channel's receive
     /// beside it.
     #[inline(never)]
-    pub(crate) fn try_recv_apart<E: From<Nothing>>(&self) -> Result<T, E> {
+    pub(crate) fn try_recv_apart(&self) -> Result<T, TryRecvError> {
         self.try_recv()
     }
 
@@ -282,21 +286,23 @@ impl<T, L: Limit> List<T, L> {
             return Poll::Pending;
         }
         loop {
-            let (popped, then) = self.pop();
-            if let Some((value, block)) = popped {
-                drop(block);
-                waiter.set_state(State::Done);
-                coop::made_progress();
-                self.freed(then);
-                return Poll::Ready(Ok(value));
-            }
-            if then.is_final {
-                waiter.set_state(State::Done);
-                coop::made_progress();
-                return Poll::Ready(Err(()));
-            }
-            if self.enqueue(waiter.as_mut(), cx.waker()) {
-                return Poll::Pending;
+            let mut message = MaybeUninit::uninit();
+            match self.pop_into(&mut message) {
+                Ok(then) => {
+                    waiter.set_state(State::Done);
+                    coop::made_progress();
+                    // SAFETY: there was a message.
+                    let message = unsafe { message.assume_init() };
+                    self.finish(then);
+                    return Poll::Ready(Ok(message));
+                }
+                Err(true) => {
+                    waiter.set_state(State::Done);
+                    coop::made_progress();
+                    return Poll::Ready(Err(()));
+                }
+                Err(false) if self.enqueue(waiter.as_mut(), cx.waker()) => return Poll::Pending,
+                Err(false) => {}
             }
         }
     }
@@ -344,20 +350,23 @@ impl<T, L: Limit> List<T, L> {
     pub(crate) fn poll_recv_only(&self, cx: &mut Context<'_>) -> Poll<Option<T>> {
         ready!(coop::poll_proceed(cx));
         loop {
-            let (popped, then) = self.pop();
-            if let Some((value, block)) = popped {
-                drop(block);
-                self.0.only_turns.found();
-                coop::made_progress();
-                self.freed(then);
-                return Poll::Ready(Some(value));
-            }
-            if then.is_final {
-                coop::made_progress();
-                return Poll::Ready(None);
-            }
-            if self.0.only_turns.give(cx) || self.register_only(cx.waker()) {
-                return Poll::Pending;
+            let mut message = MaybeUninit::uninit();
+            match self.pop_into(&mut message) {
+                Ok(then) => {
+                    self.0.only_turns.found();
+                    coop::made_progress();
+                    // SAFETY: there was a message.
+                    let message = unsafe { message.assume_init() };
+                    self.finish(then);
+                    return Poll::Ready(Some(message));
+                }
+                Err(true) => {
+                    coop::made_progress();
+                    return Poll::Ready(None);
+                }
+                Err(false) if self.0.only_turns.give(cx) => return Poll::Pending,
+                Err(false) if self.register_only(cx.waker()) => return Poll::Pending,
+                Err(false) => {}
             }
         }
     }
@@ -399,7 +408,7 @@ impl<T, L: Limit> List<T, L> {
                 let then = self.pop_many(into, count);
                 self.0.only_turns.found();
                 coop::made_progress();
-                self.freed(then);
+                self.finish(then);
             } else if limit > 0 && !is_final {
                 if self.0.only_turns.give(cx) || self.register_only(cx.waker()) {
                     return Poll::Pending;
@@ -414,23 +423,21 @@ impl<T, L: Limit> List<T, L> {
 
     /// Moves `count` messages, which are there, into `into`, which has room for them. A block of them at a time: the
     /// lock is for brief use.
-    fn pop_many(&self, into: &mut Vec<T>, count: usize) -> Then {
-        let mut senders_wait = false;
+    fn pop_many(&self, into: &mut Vec<T>, count: usize) -> Then<T> {
+        let mut then = Then { unused: None, senders_wait: false };
         for first in (0..count).step_by(BLOCK) {
             let run = BLOCK.min(count - first);
-            let unused = self.0.content.with(|content| {
+            then = self.0.content.with(|content| {
                 let mut unused = None;
                 for (message, block) in std::iter::from_fn(|| content.blocks.pop()).take(run) {
                     into.push(message);
                     // One at most: so many messages end one block.
                     unused = unused.or(block);
                 }
-                senders_wait = content.limit.leave(run);
-                unused
+                Then { unused, senders_wait: content.limit.leave(run) }
             });
-            drop(unused);
         }
-        Then { senders_wait, is_final: false }
+        then
     }
 
     /// Refuses further sends and wakes everybody. False if it was closed already.

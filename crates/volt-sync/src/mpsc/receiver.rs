@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use super::bounded::Shared;
 use super::error::TryRecvError;
 use crate::block_on::block_on;
-use crate::channel::Nothing;
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
@@ -17,7 +16,7 @@ pub(super) trait Receive {
     type Message;
 
     /// Waits for a sender that is in the middle of a message, for nothing else.
-    fn try_receive<E: From<Nothing>>(&mut self) -> Result<Self::Message, E>;
+    fn try_receive(&mut self) -> Result<Self::Message, TryRecvError>;
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Option<Self::Message>>;
 
@@ -145,7 +144,7 @@ macro_rules! common {
                 assert_may_block(concat!("mpsc::", stringify!($Receiver), "::blocking_recv"));
                 match self.try_receive() {
                     Ok(value) => Some(value),
-                    Err(Nothing::Closed) => None,
+                    Err(TryRecvError::Disconnected) => None,
                     Err(_) => block_on(self.recv()),
                 }
             }
@@ -350,7 +349,7 @@ impl<T> Receive for Receiver<T> {
     type Message = T;
 
     #[inline]
-    fn try_receive<E: From<Nothing>>(&mut self) -> Result<T, E> {
+    fn try_receive(&mut self) -> Result<T, TryRecvError> {
         // SAFETY: `&mut self`, and there is one receiver.
         unsafe { self.shared.channel.try_recv_only() }
     }

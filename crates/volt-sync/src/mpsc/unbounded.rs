@@ -8,7 +8,6 @@ use std::task::{Context, Poll};
 use super::error::{SendError, TryRecvError};
 use super::receiver::{Receive, Receiving};
 use crate::block_on::block_on;
-use crate::channel::Nothing;
 use crate::channel::handles::Handles;
 use crate::channel::list::{Unbounded, WaitClosed};
 use crate::may_block::assert_may_block;
@@ -270,7 +269,7 @@ impl<T> Receive for UnboundedReceiver<T> {
     type Message = T;
 
     #[inline]
-    fn try_receive<E: From<Nothing>>(&mut self) -> Result<T, E> {
+    fn try_receive(&mut self) -> Result<T, TryRecvError> {
         self.shared.channel.try_recv()
     }
 

@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use crate::block_on::block_on;
-use crate::channel::Nothing;
+use crate::channel::error::TryRecvError;
 use crate::channel::limited::{Kind, Limited};
 use crate::channel::waiter::Waiter;
 use crate::primitive::{Arc, thread};
@@ -340,7 +340,7 @@ fn the_close_refuses_a_sleeping_sender_or_it_has_sent() {
         });
         let sent = send(&channel, 1);
         assert_eq!(closer.join().unwrap(), Ok(0));
-        assert_eq!(channel.try_recv(), if sent { Ok(1) } else { Err(Nothing::Closed) });
+        assert_eq!(channel.try_recv(), if sent { Ok(1) } else { Err(TryRecvError::Disconnected) });
     });
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Context, Poll, Waker, ready};
 
 use super::{Bounded, NO_TURNS, Queues, model_fence};
+use crate::channel::error::TryRecvError;
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
 use crate::channel::{Nothing, settle};
 use crate::coop;
@@ -13,7 +14,7 @@ use crate::primitive::spin;
 impl<T> Bounded<T> {
     /// Receives if there is a message.
     #[inline]
-    pub(crate) fn try_recv<E: From<Nothing>>(&self) -> Result<T, E> {
+    pub(crate) fn try_recv(&self) -> Result<T, TryRecvError> {
         let Some(full) = self.ring.claim_head_once() else { return self.try_recv_slow() };
         Ok(self.freed_after(full.take()))
     }
@@ -36,7 +37,7 @@ impl<T> Bounded<T> {
     }
 
     #[inline(never)]
-    fn try_recv_slow<E: From<Nothing>>(&self) -> Result<T, E> {
+    fn try_recv_slow(&self) -> Result<T, TryRecvError> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
@@ -183,7 +184,7 @@ impl<T> Bounded<T> {
     /// # Safety
     /// No other thread receives at the same time.
     #[inline]
-    pub(crate) unsafe fn try_recv_only<E: From<Nothing>>(&self) -> Result<T, E> {
+    pub(crate) unsafe fn try_recv_only(&self) -> Result<T, TryRecvError> {
         let mut attempt = 0;
         loop {
             // SAFETY: the only receiver (obligation), all of whose operations use their claims up before they end.

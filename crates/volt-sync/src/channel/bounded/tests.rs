@@ -5,7 +5,6 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use super::{Bounded, NO_TURNS};
-use crate::channel::Nothing;
 use crate::channel::waiter::{LATE, TURNS, Waiter};
 use crate::coop::{allow_turns, with_budget, without_turns};
 use crate::test::Wakes;
@@ -217,7 +216,7 @@ fn starve(channel: &Bounded<i32>, mut waiter: Pin<&mut Waiter>, wakes: &Wakes) {
         assert!(a_newcomer_gives_a_turn(channel));
         assert!(!waiter.is_starved());
         assert!(channel.try_send(1).is_ok());
-        assert_eq!(channel.try_recv::<Nothing>(), Ok(1));
+        assert_eq!(channel.try_recv(), Ok(1));
         assert!(recv(channel, waiter.as_mut(), wakes).is_pending());
         assert_eq!(wakes.count(), usize::from(late), "it was woken each time, and queued at once");
     }
@@ -236,7 +235,7 @@ fn others_give_no_turns_for_a_while_when_a_receiver_is_starved() {
         |channel, waiter, _| channel.cancel_receiver(waiter),
         |channel, waiter, _| {
             assert!(channel.try_send(2).is_ok());
-            assert_eq!(channel.try_recv::<Nothing>(), Ok(2));
+            assert_eq!(channel.try_recv(), Ok(2));
             channel.cancel_receiver(waiter);
         },
     ];
@@ -263,7 +262,7 @@ fn a_receiver_that_stays_starved_keeps_the_others_from_turns() {
         starve(&channel, waiter.as_mut(), &wakes);
         for _ in 0..300 {
             assert!(channel.try_send(1).is_ok());
-            assert_eq!(channel.try_recv::<Nothing>(), Ok(1));
+            assert_eq!(channel.try_recv(), Ok(1));
             assert!(recv(&channel, waiter.as_mut(), &wakes).is_pending());
             assert!(!a_newcomer_gives_a_turn(&channel));
         }

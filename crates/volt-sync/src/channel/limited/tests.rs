@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::{Kind, Limited, MAX_CAPACITY, RING_BYTES};
 use crate::block_on::block_on;
+use crate::channel::Refused;
+use crate::channel::error::TryRecvError;
 use crate::channel::ring::Ring;
 use crate::channel::waiter::Waiter;
-use crate::channel::{Nothing, Refused};
 use crate::test::{Wakes, poll_once};
 use crate::{mpmc, mpsc};
 
@@ -52,7 +53,7 @@ fn places_are_counted_alike() {
         (71..86).for_each(|message| channel.send_reserved(message));
         assert_eq!((channel.len(), channel.free()), (85, 15));
         assert!((1..86).all(|message| channel.try_recv() == Ok(message)));
-        assert_eq!(channel.try_recv(), Err(Nothing::Empty));
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Empty));
         assert_eq!((channel.len(), channel.free()), (0, 100), "{kind:?}");
         let debug = format!("{channel:?}");
         assert!(debug.contains("capacity: 100") && debug.contains("free: 100"), "{debug}");
@@ -70,12 +71,12 @@ fn reservations_outlive_the_close_alike() {
         assert_eq!(channel.try_send(2), Err((2, Refused::Closed)));
         assert_eq!(channel.try_reserve(1), Err(Refused::Closed));
         assert_eq!(channel.try_recv(), Ok(1));
-        assert_eq!(channel.try_recv(), Err(Nothing::Empty), "{kind:?}: two are reserved");
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Empty), "{kind:?}: two are reserved");
         channel.send_reserved(3);
         assert_eq!(channel.try_recv(), Ok(3));
-        assert_eq!(channel.try_recv(), Err(Nothing::Empty), "{kind:?}: one is reserved");
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Empty), "{kind:?}: one is reserved");
         channel.unreserve(1);
-        assert_eq!(channel.try_recv(), Err(Nothing::Closed), "{kind:?}");
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Disconnected), "{kind:?}");
     }
 }
 
@@ -254,7 +255,7 @@ fn nobody_is_served_after_the_close() {
             let outcome = channel.poll_reserve(waiter.as_mut(), &mut cx);
             assert_eq!(outcome, Poll::Ready(Err(())), "{kind:?}");
         }
-        assert_eq!(channel.try_recv(), Err(Nothing::Closed));
+        assert_eq!(channel.try_recv(), Err(TryRecvError::Disconnected));
     }
 }
 
