@@ -238,8 +238,9 @@ impl<T, L: Limit> List<T, L> {
     /// Moves the oldest message into `message`, and returns what there is to be done. If there is none: true if none can
     /// come any more, and `message` is left as it was.
     ///
-    /// Not a result with the message: in the place of the one, the other, so that the compiler copies the message in
-    /// parts, one of which begins between two of the stores that made it, and waits until they have reached the cache.
+    /// Not a result with the message in it: there the reason lies in the first bytes of the message's place, and the compiler
+    /// copies that place in two parts. The second begins between two of the stores that made the message, and waits until
+    /// both have reached the cache.
     #[inline(always)]
     fn pop_into(&self, message: &mut MaybeUninit<T>) -> Result<Then<T>, bool> {
         self.0.content.with(|content| match content.blocks.pop() {
