@@ -17,7 +17,8 @@ fn main() {
 fn commit() -> Option<String> {
     // The sources may lie in a repository that is another project's.
     let top = git(&["rev-parse", "--show-toplevel"])?;
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Not `env!`: a build script that another checkout has left in the target folder would name that one.
+    let workspace = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
     if Path::new(&top).canonicalize().ok()? != workspace.canonicalize().ok()? {
         return None;
     }
