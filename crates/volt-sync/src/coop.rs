@@ -99,7 +99,7 @@ pub(crate) fn is_limited() -> bool {
 /// For the thread of a runtime: whether a task that wakes itself is soon polled again, because the others
 /// take about a microsecond each. Then a task that has a budget, and would have to wait for a channel, gives
 /// the others a few turns first: in a crowd on one thread that saves a place in a queue and a wake-up
-/// for each message. And the only receiver of a bounded channel has its budget renewed for some
+/// for each message. And the only receiver of a bounded channel (of a ring) has its budget renewed for some
 /// microseconds, since its senders may all wait for it. Not allowed until then.
 ///
 /// Tasks without a budget, as those of other executors, need no leave: they give turns if several of one

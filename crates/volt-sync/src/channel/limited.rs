@@ -28,10 +28,10 @@ use super::waiter::Waiter;
 /// ```
 pub const MAX_CAPACITY: usize = usize::MAX >> 3;
 
-/// The largest ring.
+/// The largest ring of more than [`FEW`] places.
 const RING_BYTES: usize = if cfg!(volt_list) { 0 } else { 1 << 20 };
 
-/// So many places are a ring, however large: a list takes two or three blocks.
+/// So many places are a ring, however large: of a list, two or three blocks take nearly as much.
 const FEW: usize = if cfg!(volt_list) { 0 } else { 4 * BLOCK };
 
 #[expect(clippy::large_enum_variant, reason = "one allocation for a channel of the usual kind")]

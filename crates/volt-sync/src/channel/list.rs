@@ -33,8 +33,8 @@
 //!
 //! Progress: as the lock. A send and the registration of a receiver, a receive and that of a sender, are ordered by it.
 //!
-//! Cost: send 1 RMW, receive 1 RMW, also of up to 32 messages by [`poll_recv_many_only`](List::poll_recv_many_only); a
-//! receive for which a sender waits 2. Two blocks of memory at most beyond what the messages need.
+//! Cost: send 1 RMW, receive 1 RMW; [`poll_recv_many_only`](List::poll_recv_many_only) 1, and 1 for each 32 messages (or
+//! two kilobytes); a receive for which a sender waits 2. Two blocks of memory at most beyond what the messages need.
 
 use std::fmt;
 use std::future::Future;
@@ -290,10 +290,10 @@ impl<T, L: Limit> List<T, L> {
             let mut message = MaybeUninit::uninit();
             match self.pop_into(&mut message) {
                 Ok(then) => {
-                    waiter.set_state(State::Done);
-                    coop::made_progress();
                     // SAFETY: there was a message.
                     let message = unsafe { message.assume_init() };
+                    waiter.set_state(State::Done);
+                    coop::made_progress();
                     self.finish(then);
                     return Poll::Ready(Ok(message));
                 }
@@ -354,10 +354,10 @@ impl<T, L: Limit> List<T, L> {
             let mut message = MaybeUninit::uninit();
             match self.pop_into(&mut message) {
                 Ok(then) => {
-                    self.0.only_turns.found();
-                    coop::made_progress();
                     // SAFETY: there was a message.
                     let message = unsafe { message.assume_init() };
+                    self.0.only_turns.found();
+                    coop::made_progress();
                     self.finish(then);
                     return Poll::Ready(Some(message));
                 }
@@ -422,12 +422,13 @@ impl<T, L: Limit> List<T, L> {
         }
     }
 
-    /// Moves `count` messages, which are there, into `into`, which has room for them. A block of them at a time: the
-    /// lock is for brief use.
+    /// Moves `count` messages, which are there as this is the only receiver, into `into`, which has room for them. A block
+    /// of them at a time, or fewer if they are large: the lock is for brief use.
     fn pop_many(&self, into: &mut Vec<T>, count: usize) -> Then<T> {
         let mut then = Then { unused: None, senders_wait: false };
-        for first in (0..count).step_by(BLOCK) {
-            let run = BLOCK.min(count - first);
+        let most = BLOCK.min((2048 / size_of::<T>().max(1)).max(1));
+        for first in (0..count).step_by(most) {
+            let run = most.min(count - first);
             then = self.0.content.with(|content| {
                 let mut unused = None;
                 for (message, block) in std::iter::from_fn(|| content.blocks.pop()).take(run) {

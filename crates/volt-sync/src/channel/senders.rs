@@ -13,8 +13,8 @@
 //! Invariants:
 //! 1. Whoever frees places reserves as many for the oldest sender as it needs, then the next, as long as there are as
 //!    many. Newcomers get none while a sender is queued.
-//! 2. Nobody gets a reservation after the close. One that a `send` was given before is refused then; of others the close
-//!    waits.
+//! 2. Nobody gets a reservation after the close. A `send` that was given one before gives it back when it is polled, or
+//!    dropped; the receivers' end waits for that, as for the other reservations.
 //!
 //! Progress: that of the kind (`channel::bounded`, `channel::list`).
 

@@ -93,7 +93,7 @@ macro_rules! common {
             /// A future that is dropped before it completes has received nothing.
             ///
             /// # Cost
-            /// One read-modify-write for all of them in a bounded channel, or for 32 of them in one of blocks.
+            /// One read-modify-write for all of them in a bounded channel; in one of blocks one, and one for each 32 of them.
             ///
             /// ```
             /// # volt_doctest::run(|| async {

@@ -258,20 +258,34 @@ fn a_panicking_waker_loses_no_capacity_of_a_cancelled_sender() {
     });
 }
 
-/// A sender that was served, and whose message comes too late for a receiver that leaves.
+/// A sender that was served, and whose message comes too late for a receiver that leaves; also if it needs a block.
 #[test]
 fn who_is_sent_away_or_has_sent_knows_it() {
-    model(|kind| {
-        let channel = channel(kind, 1);
-        assert!(channel.try_send(1).is_ok());
-        let other = channel.clone();
-        let sender = thread::spawn(move || send(&other, 2));
-        assert_eq!(channel.try_recv(), Ok(1));
-        channel.close();
-        channel.discard();
-        sender.join().unwrap();
-        assert_eq!((channel.len(), channel.free()), (0, 1), "a message that nobody receives");
-    });
+    for capacity in [1, 2] {
+        model(move |kind| {
+            let channel = channel(kind, capacity);
+            let value = Arc::new(());
+            (0..capacity).for_each(|_| assert!(channel.try_send(None).is_ok()));
+            let (mut waiter, mut message) = (Box::pin(Waiter::new(1)), Some(Some(value.clone())));
+            let silent = || Context::from_waker(std::task::Waker::noop());
+            assert!(channel.poll_send(&mut message, waiter.as_mut(), &mut silent()).is_pending());
+            assert!(channel.try_recv().is_ok());
+            let other = channel.clone();
+            let sender = thread::spawn(move || {
+                let sent = other.poll_send(&mut message, waiter.as_mut(), &mut silent());
+                assert_eq!(sent == Poll::Ready(Ok(())), message.is_none());
+                message.is_none()
+            });
+            channel.close();
+            let messages = std::iter::from_fn(|| channel.try_recv().ok());
+            let received = messages.filter(Option::is_some).count();
+            channel.discard();
+            let sent = sender.join().unwrap();
+            assert!(sent || received == 0);
+            assert_eq!((channel.len(), channel.free()), (0, capacity), "nobody receives it");
+            assert_eq!(Arc::strong_count(&value), 1);
+        });
+    }
 }
 
 /// Finding C6: one message is published behind one that is not; two receivers come.
