@@ -300,26 +300,6 @@ fn a_panicking_waker_reaches_the_caller_after_all_were_woken_and_nothing_is_stuc
     assert_eq!((poll_once(one), poll_once(two)), (Poll::Ready(None), Poll::Ready(None)));
 }
 
-/// Its drop panics, and is counted.
-struct Bomb(std::rc::Rc<std::cell::Cell<u32>>);
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() + 1);
-        panic!("a message that panics");
-    }
-}
-
-#[test]
-fn messages_that_panic_in_drop_leave_none_behind() {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    let drops = std::rc::Rc::default();
-    let (tx, rx) = bounded(4);
-    (0..3).for_each(|_| drop(tx.try_send(Bomb(std::rc::Rc::clone(&drops)))));
-    assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
-    assert_eq!(drops.get(), 3, "although the sender is still there");
-}
-
 #[test]
 fn a_waker_that_panics_keeps_no_message_of_a_receiver_that_is_gone() {
     use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -106,15 +106,15 @@ impl Drop for Bomb {
     }
 }
 
-/// More than one block of them, with and without a limit.
+/// A few of them, and more than one block, with and without a limit.
 #[test]
 fn messages_that_panic_in_drop_leave_none_behind() {
-    for capacity in [Some(100), Some(1 << 20), None] {
+    for (capacity, count) in [(Some(4), 3), (Some(100), 70), (Some(1 << 20), 70), (None, 70)] {
         let drops = Rc::default();
         let (tx, rx) = capacity.map_or_else(mpmc::unbounded, mpmc::bounded);
-        (0..70).for_each(|_| drop(tx.try_send(Bomb(Rc::clone(&drops)))));
+        (0..count).for_each(|_| drop(tx.try_send(Bomb(Rc::clone(&drops)))));
         assert!(catch_unwind(AssertUnwindSafe(|| drop(rx))).is_err());
-        assert_eq!(drops.get(), 70, "{capacity:?}: although the sender is still there");
+        assert_eq!(drops.get(), count, "{capacity:?}: although the sender is still there");
     }
 }
 
