@@ -2,6 +2,7 @@
 
 mod back_off;
 pub(crate) mod bounded;
+pub(crate) mod closed;
 pub(crate) mod error;
 pub(crate) mod handles;
 pub(crate) mod limited;

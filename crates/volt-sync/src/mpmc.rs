@@ -75,7 +75,9 @@ use std::task::{Context, Poll};
 
 pub use self::receiver::{Receiver, RecvFuture, WeakReceiver};
 pub use self::sender::{ClosedFuture, SendFuture, Sender, WeakSender};
+use crate::cache_padded::Gap;
 use crate::channel::Refused;
+use crate::channel::closed::Closes;
 pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
 use crate::channel::handles::Handles;
 use crate::channel::limited::Limited;
@@ -125,10 +127,12 @@ enum Flavor<T> {
 }
 
 /// What senders and receivers share.
+#[repr(C)]
 struct Channel<T> {
-    flavor: Flavor<T>,
     senders: Handles,
     receivers: Handles,
+    _gap: Gap,
+    flavor: Flavor<T>,
 }
 
 impl<T> fmt::Debug for Channel<T> {
@@ -140,10 +144,31 @@ impl<T> fmt::Debug for Channel<T> {
     }
 }
 
+impl<T> Closes for Channel<T> {
+    fn poll_closed(&self, waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.poll_closed(waiter, cx),
+            Flavor::Unbounded(channel) => channel.poll_closed(waiter, cx),
+        }
+    }
+
+    #[cold]
+    fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.cancel_closed(waiter),
+            Flavor::Unbounded(channel) => channel.cancel_closed(waiter),
+        }
+    }
+}
+
 impl<T> Channel<T> {
     fn handles(flavor: Flavor<T>) -> (Sender<T>, Receiver<T>) {
-        let channel =
-            Arc::new(Self { flavor, senders: Handles::new(1), receivers: Handles::new(1) });
+        let channel = Arc::new(Self {
+            senders: Handles::new(1),
+            receivers: Handles::new(1),
+            _gap: Gap::GAP,
+            flavor,
+        });
         (Sender::new(channel.clone()), Receiver::new(channel))
     }
 
@@ -221,13 +246,6 @@ impl<T> Channel<T> {
         }
     }
 
-    fn poll_closed(&self, waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
-        match &self.flavor {
-            Flavor::Bounded(channel) => channel.poll_closed(waiter, cx),
-            Flavor::Unbounded(channel) => channel.poll_closed(waiter, cx),
-        }
-    }
-
     #[cold]
     fn cancel_send(&self, waiter: Pin<&mut Waiter>) {
         // Sends into an unbounded channel do not wait.
@@ -241,14 +259,6 @@ impl<T> Channel<T> {
         match &self.flavor {
             Flavor::Bounded(channel) => channel.cancel_receiver(waiter),
             Flavor::Unbounded(channel) => channel.cancel_receiver(waiter),
-        }
-    }
-
-    #[cold]
-    fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
-        match &self.flavor {
-            Flavor::Bounded(channel) => channel.cancel_closed(waiter),
-            Flavor::Unbounded(channel) => channel.cancel_closed(waiter),
         }
     }
 

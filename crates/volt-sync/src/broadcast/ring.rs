@@ -38,14 +38,16 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::cache_padded::CachePadded;
+use crate::cache_padded::{Gap, Spaced};
 use crate::primitive::{AtomicBool, AtomicU64, UnsafeCell, spin};
 
 const BUSY: u64 = 1 << 63;
 
+#[repr(C)]
 pub(super) struct Ring<T> {
     slots: Box<[Slot<T>]>,
-    tail: CachePadded<Lock>,
+    _gap: Gap,
+    tail: Spaced<Lock>,
 }
 
 struct Slot<T> {
@@ -91,10 +93,8 @@ impl<T> Ring<T> {
         let tail = Tail { position: 0, receivers: 0, closed: false };
         Self {
             slots: (0..capacity).map(slot).collect(),
-            tail: CachePadded::new(Lock {
-                locked: AtomicBool::new(false),
-                tail: UnsafeCell::new(tail),
-            }),
+            _gap: Gap::GAP,
+            tail: Spaced::new(Lock { locked: AtomicBool::new(false), tail: UnsafeCell::new(tail) }),
         }
     }
 

@@ -51,11 +51,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker, ready};
 
 use super::Nothing;
+use super::closed::Closes;
 use super::lock::SpinLock;
 use super::only_turns::OnlyTurns;
 use super::ring::Ring;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
-use crate::cache_padded::CachePadded;
+use crate::cache_padded::Spaced;
 use crate::coop;
 use crate::first_panic::FirstPanic;
 use crate::primitive::{AtomicBool, AtomicU8, spin};
@@ -86,9 +87,10 @@ struct Waiting {
     queues: SpinLock<Queues>,
 }
 
+#[repr(C)]
 pub(crate) struct Bounded<T> {
     ring: Ring<T>,
-    waiting: CachePadded<Waiting>,
+    waiting: Spaced<Waiting>,
 }
 
 // The content is changed only by short steps that do not panic.
@@ -112,6 +114,7 @@ fn model_fence() {
 }
 
 impl<T> Bounded<T> {
+    #[inline(always)]
     pub(crate) fn new(capacity: usize) -> Self {
         let waiting = Waiting {
             receivers: AtomicBool::new(false),
@@ -120,7 +123,7 @@ impl<T> Bounded<T> {
             only_turns: OnlyTurns::new(),
             queues: SpinLock::new(Queues::default()),
         };
-        Self { ring: Ring::new(capacity), waiting: CachePadded::new(waiting) }
+        Self { ring: Ring::new(capacity), waiting: Spaced::new(waiting) }
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -166,12 +169,32 @@ impl<T> Bounded<T> {
         true
     }
 
-    /// Ready once the channel is closed.
-    pub(crate) fn poll_closed(
-        &self,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
+    /// Drops all messages, when nobody can receive them any more.
+    ///
+    /// # Panics
+    /// If the drop of a message does, with the first such panic, when all are gone.
+    pub(crate) fn discard(&self) {
+        let mut attempt = 0;
+        let mut panic = FirstPanic::new();
+        loop {
+            match self.ring.claim_head() {
+                Ok(full) => {
+                    let message = full.take();
+                    panic.catch(|| drop(message));
+                }
+                Err(Nothing::Busy) => {
+                    spin(attempt);
+                    attempt = attempt.saturating_add(1);
+                }
+                Err(_) => break,
+            }
+        }
+        panic.resume();
+    }
+}
+
+impl<T> Closes for Bounded<T> {
+    fn poll_closed(&self, mut waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
         ready!(coop::poll_proceed(cx));
         if waiter.polled("closed") == State::Waiting
             && waiter.as_mut().still_waiting(&self.waiting.queues, cx.waker())
@@ -199,36 +222,12 @@ impl<T> Bounded<T> {
         Poll::Ready(())
     }
 
-    /// A future that waits for the close is dropped.
-    pub(crate) fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
+    fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
         if waiter.state() == State::Waiting {
             let node = waiter.node();
             // SAFETY: alive; a WAITING waiter of `closed` is in this queue.
             drop(self.waiting.queues.with(|queues| unsafe { queues.closed.remove(node) }));
         }
-    }
-
-    /// Drops all messages, when nobody can receive them any more.
-    ///
-    /// # Panics
-    /// If the drop of a message does, with the first such panic, when all are gone.
-    pub(crate) fn discard(&self) {
-        let mut attempt = 0;
-        let mut panic = FirstPanic::new();
-        loop {
-            match self.ring.claim_head() {
-                Ok(full) => {
-                    let message = full.take();
-                    panic.catch(|| drop(message));
-                }
-                Err(Nothing::Busy) => {
-                    spin(attempt);
-                    attempt = attempt.saturating_add(1);
-                }
-                Err(_) => break,
-            }
-        }
-        panic.resume();
     }
 }
 

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use super::Refused;
 use super::bounded::Bounded;
+use super::closed::Closes;
 use super::error::TryRecvError;
 use super::list::{BLOCK, List, Places};
 use super::ring::Ring;
@@ -65,10 +66,12 @@ impl Kind {
 }
 
 impl<T> Limited<T> {
+    #[inline(always)]
     pub(crate) fn new(capacity: usize) -> Self {
         Self::of(Kind::for_capacity::<T>(capacity), capacity)
     }
 
+    #[inline(always)]
     pub(super) fn of(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Ring => Self::Ring(Bounded::new(capacity)),
@@ -101,14 +104,6 @@ impl<T> Limited<T> {
 
     pub(crate) fn close(&self) -> bool {
         of!(self, channel => channel.close())
-    }
-
-    pub(crate) fn poll_closed(&self, waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
-        of!(self, channel => channel.poll_closed(waiter, cx))
-    }
-
-    pub(crate) fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
-        of!(self, channel => channel.cancel_closed(waiter));
     }
 
     pub(crate) fn discard(&self) {
@@ -230,6 +225,16 @@ impl<T> Limited<T> {
             Self::Ring(channel) => unsafe { channel.poll_recv_many_only(into, limit, cx) },
             Self::List(channel) => channel.poll_recv_many_only(into, limit, cx),
         }
+    }
+}
+
+impl<T> Closes for Limited<T> {
+    fn poll_closed(&self, waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
+        of!(self, channel => channel.poll_closed(waiter, cx))
+    }
+
+    fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
+        of!(self, channel => channel.cancel_closed(waiter));
     }
 }
 

@@ -37,7 +37,6 @@
 //! two kilobytes); a receive for which a sender waits 2. Two blocks of memory at most beyond what the messages need.
 
 use std::fmt;
-use std::future::Future;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
@@ -45,11 +44,12 @@ use std::task::{Context, Poll, Waker, ready};
 pub(crate) use self::blocks::BLOCK;
 use self::blocks::{Block, Blocks};
 pub(crate) use self::places::Places;
+use super::closed::Closes;
 use super::error::TryRecvError;
 use super::lock::SpinLock;
 use super::only_turns::OnlyTurns;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
-use crate::cache_padded::CachePadded;
+use crate::cache_padded::Spaced;
 use crate::coop;
 use crate::wake_list::WakeList;
 
@@ -127,7 +127,7 @@ struct Content<T, L> {
     waiting_for_close: Queue,
 }
 
-pub(crate) struct List<T, L>(CachePadded<Shared<T, L>>);
+pub(crate) struct List<T, L>(Spaced<Shared<T, L>>);
 
 struct Shared<T, L> {
     content: SpinLock<Content<T, L>>,
@@ -197,7 +197,7 @@ impl<T, L: Limit> List<T, L> {
             receiver: None,
             waiting_for_close: Queue::new(),
         });
-        Self(CachePadded::new(Shared { content, only_turns: OnlyTurns::new() }))
+        Self(Spaced::new(Shared { content, only_turns: OnlyTurns::new() }))
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -462,48 +462,6 @@ impl<T, L: Limit> List<T, L> {
         first == Some(true)
     }
 
-    /// Ready once the channel is closed.
-    pub(crate) fn poll_closed(
-        &self,
-        mut waiter: Pin<&mut Waiter>,
-        cx: &mut Context<'_>,
-    ) -> Poll<()> {
-        ready!(coop::poll_proceed(cx));
-        if waiter.polled("closed") == State::Waiting
-            && waiter.as_mut().still_waiting(&self.0.content, cx.waker())
-        {
-            return Poll::Pending;
-        }
-        let waker = waiter.as_mut().prepare(cx.waker());
-        let node = waiter.as_mut().node();
-        let unused = self.0.content.with(|content| {
-            if content.closed {
-                return Some(waker);
-            }
-            // SAFETY: pinned, and unlinked by `cancel_closed` before it is freed.
-            unsafe { content.waiting_for_close.push(node, waker, Place::Back) };
-            None
-        });
-        if unused.is_none() {
-            return Poll::Pending;
-        }
-        waiter.set_state(State::Done);
-        coop::made_progress();
-        Poll::Ready(())
-    }
-
-    /// A future that waits for the close is dropped.
-    pub(crate) fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
-        if waiter.state() == State::Waiting {
-            let node = waiter.node();
-            let removed = self.0.content.with(|content| {
-                // SAFETY: alive; a WAITING waiter of the close is in this queue.
-                unsafe { content.waiting_for_close.remove(node) }
-            });
-            drop(removed);
-        }
-    }
-
     /// Drops all messages, when nobody can receive them any more.
     ///
     /// # Panics
@@ -578,35 +536,40 @@ impl<T, L: Limit> Content<T, L> {
     }
 }
 
-/// A future that waits for the close.
-pub(crate) struct WaitClosed<'a, T> {
-    channel: &'a Unbounded<T>,
-    waiter: Waiter,
-}
-
-impl<'a, T> WaitClosed<'a, T> {
-    pub(crate) fn new(channel: &'a Unbounded<T>) -> Self {
-        Self { channel, waiter: Waiter::new(0) }
+impl<T, L: Limit> Closes for List<T, L> {
+    fn poll_closed(&self, mut waiter: Pin<&mut Waiter>, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(coop::poll_proceed(cx));
+        if waiter.polled("closed") == State::Waiting
+            && waiter.as_mut().still_waiting(&self.0.content, cx.waker())
+        {
+            return Poll::Pending;
+        }
+        let waker = waiter.as_mut().prepare(cx.waker());
+        let node = waiter.as_mut().node();
+        let unused = self.0.content.with(|content| {
+            if content.closed {
+                return Some(waker);
+            }
+            // SAFETY: pinned, and unlinked by `cancel_closed` before it is freed.
+            unsafe { content.waiting_for_close.push(node, waker, Place::Back) };
+            None
+        });
+        if unused.is_none() {
+            return Poll::Pending;
+        }
+        waiter.set_state(State::Done);
+        coop::made_progress();
+        Poll::Ready(())
     }
-}
 
-impl<T> Future for WaitClosed<'_, T> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: the waiter is pinned with the future and not moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: as above, for the same reason.
-        let waiter = unsafe { Pin::new_unchecked(&mut this.waiter) };
-        this.channel.poll_closed(waiter, cx)
-    }
-}
-
-impl<T> Drop for WaitClosed<'_, T> {
-    fn drop(&mut self) {
-        if self.waiter.is_engaged() {
-            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
-            self.channel.cancel_closed(unsafe { Pin::new_unchecked(&mut self.waiter) });
+    fn cancel_closed(&self, waiter: Pin<&mut Waiter>) {
+        if waiter.state() == State::Waiting {
+            let node = waiter.node();
+            let removed = self.0.content.with(|content| {
+                // SAFETY: alive; a WAITING waiter of the close is in this queue.
+                unsafe { content.waiting_for_close.remove(node) }
+            });
+            drop(removed);
         }
     }
 }

@@ -59,7 +59,7 @@ use self::cursor::Cursor;
 pub(crate) use self::place::{Free, Full};
 use self::place::{PUBLISHED, Place, places};
 use super::{BackOff, Nothing, Refused};
-use crate::cache_padded::CachePadded;
+use crate::cache_padded::{Gap, Spaced};
 use crate::first_panic::FirstPanic;
 
 const CLOSED: u64 = 1;
@@ -122,9 +122,8 @@ impl CastSigned for u64 {
     }
 }
 
+#[repr(C)]
 pub(crate) struct Ring<T> {
-    tail: CachePadded<Cursor>,
-    head: CachePadded<Cursor>,
     places: Box<[Place<T>]>,
     /// The index's bits of a position, shifted down.
     mask: usize,
@@ -132,6 +131,9 @@ pub(crate) struct Ring<T> {
     lap_mask: u64,
     capacity: usize,
     _niche: Niche,
+    _gap: Gap,
+    tail: Spaced<Cursor>,
+    head: Spaced<Cursor>,
 }
 
 /// A byte with one value: the others tell an enum around the ring apart, in the line that each operation loads anyway.
@@ -151,18 +153,20 @@ impl<T> Ring<T> {
     ///
     /// # Panics
     /// If `capacity` is zero or above [`MAX_CAPACITY`].
+    #[inline(always)]
     pub(crate) fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a ring needs a capacity above zero");
         assert!(capacity <= MAX_CAPACITY, "a ring holds at most {MAX_CAPACITY} messages");
         let length = capacity.next_power_of_two();
         Self {
-            tail: CachePadded::new(Cursor::new(0)),
-            head: CachePadded::new(Cursor::new(0)),
             places: places(length),
             mask: length - 1,
             lap_mask: ((length as u64) << SHIFT).wrapping_neg(),
             capacity,
             _niche: Niche::Ring,
+            _gap: Gap::GAP,
+            tail: Spaced::new(Cursor::new(0)),
+            head: Spaced::new(Cursor::new(0)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use super::{Channel, SendError, TrySendError, common_methods};
 use crate::block_on::block_on;
+use crate::channel::closed::WaitClosed;
 use crate::channel::waiter::Waiter;
 use crate::first_panic::FirstPanic;
 use crate::may_block::assert_may_block;
@@ -119,7 +120,7 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     pub fn closed(&self) -> ClosedFuture<'_, T> {
-        ClosedFuture { channel: &self.channel, waiter: Waiter::new(0) }
+        ClosedFuture(WaitClosed::new(&*self.channel))
     }
 
     /// A handle that does not keep the channel open.
@@ -285,34 +286,19 @@ impl<T> fmt::Debug for SendFuture<'_, T> {
 /// # });
 /// ```
 #[must_use = "futures do nothing unless polled"]
-pub struct ClosedFuture<'a, T> {
-    channel: &'a Channel<T>,
-    waiter: Waiter,
-}
+pub struct ClosedFuture<'a, T>(WaitClosed<'a, Channel<T>>);
 
 impl<T> Future for ClosedFuture<'_, T> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: the waiter is pinned with the future and not moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: as above, for the same reason.
-        let waiter = unsafe { Pin::new_unchecked(&mut this.waiter) };
-        this.channel.poll_closed(waiter, cx)
-    }
-}
-
-impl<T> Drop for ClosedFuture<'_, T> {
-    fn drop(&mut self) {
-        if self.waiter.is_engaged() {
-            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
-            self.channel.cancel_closed(unsafe { Pin::new_unchecked(&mut self.waiter) });
-        }
+        // SAFETY: the only field is pinned with the future and not moved.
+        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }
 
 impl<T> fmt::Debug for ClosedFuture<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClosedFuture").field("waiter", &self.waiter).finish_non_exhaustive()
+        f.debug_struct("ClosedFuture").field("waiter", &self.0).finish_non_exhaustive()
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::{OwnedPermit, Permit, PermitIterator, Receiver};
 use crate::block_on::block_on;
+use crate::cache_padded::Gap;
+use crate::channel::closed::WaitClosed;
 use crate::channel::handles::Handles;
 use crate::channel::limited::{Limited, MAX_CAPACITY};
 use crate::channel::waiter::Waiter;
@@ -17,10 +19,12 @@ use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
 /// What the halves share.
+#[repr(C)]
 pub(super) struct Shared<T> {
-    pub(super) channel: Limited<T>,
     pub(super) senders: Handles,
     pub(super) weak: Handles,
+    _gap: Gap,
+    pub(super) channel: Limited<T>,
 }
 
 /// Creates a channel that holds at most `buffer` messages.
@@ -41,9 +45,10 @@ pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
         "mpsc bounded channel requires buffer <= {MAX_CAPACITY}, but it is {buffer}"
     );
     let shared = Arc::new(Shared {
-        channel: Limited::new(buffer),
         senders: Handles::new(1),
         weak: Handles::new(0),
+        _gap: Gap::GAP,
+        channel: Limited::new(buffer),
     });
     (Sender { shared: shared.clone() }, Receiver { shared })
 }
@@ -344,7 +349,7 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     pub async fn closed(&self) {
-        WaitClosed { channel: &self.shared.channel, waiter: Waiter::new(0) }.await;
+        WaitClosed::new(&self.shared.channel).await;
     }
 
     /// True if the channel is closed.
@@ -608,33 +613,6 @@ impl<T> Drop for Reserving<'_, T> {
         if self.waiter.is_engaged() {
             // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
             self.channel.cancel_sender(unsafe { Pin::new_unchecked(&mut self.waiter) });
-        }
-    }
-}
-
-/// The future of `closed`.
-struct WaitClosed<'a, T> {
-    channel: &'a Limited<T>,
-    waiter: Waiter,
-}
-
-impl<T> Future for WaitClosed<'_, T> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: the waiter is pinned with the future and not moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: as above, for the same reason.
-        let waiter = unsafe { Pin::new_unchecked(&mut this.waiter) };
-        this.channel.poll_closed(waiter, cx)
-    }
-}
-
-impl<T> Drop for WaitClosed<'_, T> {
-    fn drop(&mut self) {
-        if self.waiter.is_engaged() {
-            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
-            self.channel.cancel_closed(unsafe { Pin::new_unchecked(&mut self.waiter) });
         }
     }
 }

@@ -8,15 +8,19 @@ use std::task::{Context, Poll};
 use super::error::{SendError, TryRecvError};
 use super::receiver::{Receive, Receiving};
 use crate::block_on::block_on;
+use crate::cache_padded::Gap;
+use crate::channel::closed::WaitClosed;
 use crate::channel::handles::Handles;
-use crate::channel::list::{Unbounded, WaitClosed};
+use crate::channel::list::Unbounded;
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
+#[repr(C)]
 struct Shared<T> {
-    channel: Unbounded<T>,
     senders: Handles,
     weak: Handles,
+    _gap: Gap,
+    channel: Unbounded<T>,
 }
 
 /// Creates a channel that holds any number of messages; sending never waits.
@@ -31,9 +35,10 @@ struct Shared<T> {
 /// ```
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
     let shared = Arc::new(Shared {
-        channel: Unbounded::new(),
         senders: Handles::new(1),
         weak: Handles::new(0),
+        _gap: Gap::GAP,
+        channel: Unbounded::new(),
     });
     (UnboundedSender { shared: shared.clone() }, UnboundedReceiver { shared })
 }

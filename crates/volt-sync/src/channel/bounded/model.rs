@@ -7,6 +7,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use crate::block_on::block_on;
+use crate::channel::closed::WaitClosed;
 use crate::channel::error::TryRecvError;
 use crate::channel::limited::{Kind, Limited};
 use crate::channel::waiter::Waiter;
@@ -485,8 +486,7 @@ fn the_close_is_awaited() {
         let channel = channel::<()>(kind, 1);
         let other = channel.clone();
         let closer = thread::spawn(move || other.close());
-        let mut waiter = pin!(Waiter::new(0));
-        block_on(poll_fn(|cx| channel.poll_closed(waiter.as_mut(), cx)));
+        block_on(WaitClosed::new(&*channel));
         assert!(channel.is_closed());
         assert!(closer.join().unwrap());
     });

@@ -4,6 +4,7 @@ use std::task::{Context, Poll};
 
 use super::Unbounded;
 use crate::block_on::block_on;
+use crate::channel::closed::WaitClosed;
 use crate::channel::waiter::Waiter;
 use crate::primitive::{Arc, thread};
 use crate::test::poll_once;
@@ -104,10 +105,7 @@ fn the_close_wakes_receivers_and_those_who_wait_for_it() {
     model(|| {
         let channel = Arc::new(Unbounded::<()>::new());
         let other = channel.clone();
-        let waiting = thread::spawn(move || {
-            let mut waiter = pin!(Waiter::new(0));
-            block_on(poll_fn(|cx| other.poll_closed(waiter.as_mut(), cx)));
-        });
+        let waiting = thread::spawn(move || block_on(WaitClosed::new(&*other)));
         let other = channel.clone();
         let closer = thread::spawn(move || assert!(other.close()));
         assert_eq!(block_on(recv(&channel)), None);

@@ -15,6 +15,12 @@ pub(super) struct Place<T> {
     pub(super) value: UnsafeCell<MaybeUninit<T>>,
 }
 
+impl<T> Place<T> {
+    fn first_lap() -> Self {
+        Self { stamp: AtomicU64::new(0), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+}
+
 /// A place that a sender has claimed: the next receivers wait until it is published.
 #[must_use = "a claimed place has to be published"]
 pub(crate) struct Free<'a, T> {
@@ -63,9 +69,18 @@ impl<T> Full<'_, T> {
     }
 }
 
+/// Up to so many bytes, the stamps are written; more are not touched before they are used. (glibc's `calloc` does not
+/// take what the thread has freed before.)
+#[cfg(not(volt_loom))]
+const SMALL: usize = 1024;
+
+/// Places that may be written in the first lap.
 #[cfg(not(volt_loom))]
 pub(super) fn places<T>(length: usize) -> Box<[Place<T>]> {
     let layout = std::alloc::Layout::array::<Place<T>>(length).expect("channel too large");
+    if layout.size() <= SMALL {
+        return (0..length).map(|_| Place::first_lap()).collect();
+    }
     // SAFETY: a place holds an atomic, so the layout is not empty.
     let places = unsafe { std::alloc::alloc_zeroed(layout) };
     if places.is_null() {
@@ -79,7 +94,5 @@ pub(super) fn places<T>(length: usize) -> Box<[Place<T>]> {
 
 #[cfg(volt_loom)]
 pub(super) fn places<T>(length: usize) -> Box<[Place<T>]> {
-    let place =
-        |_| Place { stamp: AtomicU64::new(0), value: UnsafeCell::new(MaybeUninit::uninit()) };
-    (0..length).map(place).collect()
+    (0..length).map(|_| Place::first_lap()).collect()
 }
