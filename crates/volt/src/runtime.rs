@@ -140,7 +140,7 @@ pub use slow_poll::SlowPoll;
 use crate::task::{JoinHandle, boxed_if_large, memory, trace};
 use scheduler::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
-pub(crate) use scheduler::guest::block_on_helping;
+pub(crate) use scheduler::helping::block_on_helping;
 #[cfg(unix)]
 pub(crate) use scheduler::registry::reactors;
 use scheduler::shared::Shared;
@@ -285,7 +285,7 @@ impl Runtime {
     /// A future that is ready at once: no atomic operation.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        boxed_if_large!(pin future: F => self.handle.block_on(future))
+        boxed_if_large!(pin future: F => guest::block_on(&self.handle.shared, future))
     }
 
     /// Makes this runtime the current one of the thread, for `spawn`, timers and sockets.

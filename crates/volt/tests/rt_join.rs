@@ -268,9 +268,10 @@ fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {
     assert_eq!(rt.block_on(async { nest(20) }), Ok(20));
 }
 
-/// A waker that the driver calls on the thread of a current-thread runtime: nobody else could run the task.
+/// A waker that the driver calls on the thread of a current-thread runtime, or on the only worker: nobody else could run
+/// the task.
 #[test]
-fn a_join_in_a_waker_of_a_current_thread_runtime_panics() {
+fn a_join_in_a_waker_that_the_only_thread_calls_panics() {
     struct Joins(volt::runtime::Handle, std::sync::mpsc::Sender<String>);
     impl std::task::Wake for Joins {
         fn wake(self: Arc<Self>) {
@@ -280,20 +281,23 @@ fn a_join_in_a_waker_of_a_current_thread_runtime_panics() {
             self.1.send((*payload.downcast::<&str>().unwrap()).to_owned()).unwrap();
         }
     }
-    let rt = Builder::new_current_thread().build().unwrap();
-    let (said, message) = std::sync::mpsc::channel();
-    let waker = std::task::Waker::from(Arc::new(Joins(rt.handle().clone(), said)));
-    rt.block_on(async move {
-        let mut sleep = Box::pin(volt::time::sleep(std::time::Duration::from_millis(2)));
-        let mut theirs = std::task::Context::from_waker(&waker);
-        assert!(sleep.as_mut().poll(&mut theirs).is_pending());
-        volt::time::sleep(std::time::Duration::from_millis(10)).await;
-    });
-    assert_eq!(
-        message.recv().unwrap(),
-        "a waker cannot block in a join: nobody would run the task"
-    );
-    assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
+    let one_worker = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    for rt in [Builder::new_current_thread().build().unwrap(), one_worker] {
+        let (said, message) = std::sync::mpsc::channel();
+        let waker = std::task::Waker::from(Arc::new(Joins(rt.handle().clone(), said)));
+        // In a task, so that the worker calls the waker, if there is one.
+        let task = rt.spawn(async move {
+            let mut sleep = Box::pin(volt::time::sleep(std::time::Duration::from_millis(2)));
+            assert!(sleep.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+            volt::time::sleep(std::time::Duration::from_millis(10)).await;
+        });
+        rt.block_on(task).unwrap();
+        assert_eq!(
+            message.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs"),
+            "a waker cannot block in a join: nobody would run the task"
+        );
+        assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
+    }
 }
 
 /// The only worker is blocked by what the task would end. One of those in `block_on` is in a join, and takes it;

@@ -215,3 +215,58 @@ fn a_set_that_is_driven_on_top_of_its_driver_goes_on() {
     });
     assert_eq!(is_done.recv_timeout(Duration::from_secs(10)), Ok(7), "the task's wake-up is lost");
 }
+
+/// A guard that is held over an `.await`, or over a blocking join, is the caller's, not that of the tasks that are run
+/// meanwhile.
+#[test]
+fn tasks_on_top_of_a_wait_are_in_their_own_runtime() {
+    for (a, b) in [(current(), workers(1)), (workers(1), current()), (workers(2), workers(1))] {
+        let (a_id, b_id) = (a.handle().id(), b.handle().id());
+        let id_of_child = || async {
+            let own = Handle::current().id();
+            (own, volt::spawn(async { Handle::current().id() }).await.unwrap())
+        };
+        a.block_on(async {
+            let guard = b.enter();
+            for _ in 0..200 {
+                assert_eq!(a.spawn(id_of_child()).await.unwrap(), (a_id, a_id));
+                assert_eq!(Handle::current().id(), b_id, "the caller's guard is still there");
+                assert_eq!(a.spawn(id_of_child()).join().unwrap(), (a_id, a_id));
+                assert_eq!(Handle::current().id(), b_id, "after a join as well");
+            }
+            drop(guard);
+            assert_eq!(Handle::current().id(), a_id);
+        });
+        // In a task, which cannot hold it over an `.await`.
+        let (a_handle, b_handle) = (a.handle().clone(), b.handle().clone());
+        let task = a.spawn(async move {
+            for _ in 0..50 {
+                let guard = b_handle.enter();
+                assert_eq!(a_handle.spawn(id_of_child()).join().unwrap(), (a_id, a_id));
+                assert_eq!(Handle::current().id(), b_id);
+                drop(guard);
+                assert_eq!(Handle::current().id(), a_id);
+            }
+        });
+        a.block_on(task).unwrap();
+    }
+}
+
+#[test]
+fn a_panic_below_a_guard_leaves_the_callers_runtime_as_it_was() {
+    let (a, b) = (workers(1), workers(1));
+    let (a_id, b_id) = (a.handle().id(), b.handle().id());
+    a.block_on(async {
+        let _guard = b.enter();
+        volt::task::yield_now().await;
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _inner = a.enter();
+            let panics = a.spawn(async { panic!("on purpose") });
+            assert_eq!(Handle::current().id(), a_id);
+            panics.join().unwrap()
+        }));
+        assert!(caught.is_err());
+        assert_eq!(Handle::current().id(), b_id);
+    });
+    assert!(Handle::try_current().is_err());
+}

@@ -6,7 +6,6 @@
 //! count for ever instead.
 
 use std::cell::{Cell, OnceCell};
-use std::marker::PhantomData;
 use std::ptr;
 use std::task::Waker;
 
@@ -19,6 +18,11 @@ use super::scheduler::shared::Shared;
 use super::scheduler::worker::Worker;
 use crate::task::memory;
 use crate::time;
+
+mod enter;
+
+pub use self::enter::EnterGuard;
+pub(crate) use self::enter::{Entered, put_aside, put_back};
 
 /// Where the current thread may be blocked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -156,6 +160,13 @@ pub(crate) fn with_worker<R>(worker: &Worker<'_>, f: impl FnOnce() -> R) -> R {
 /// Calls `f` inside `block_on`.
 #[inline]
 pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
+    let _seeded = guest.shared.config.seed_choices(0);
+    as_guest(guest, f)
+}
+
+/// Calls `f` as one who may become the member `guest`.
+#[inline]
+pub(crate) fn as_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
     let frame = Frame::new(Arc::as_ptr(guest.shared), false);
     let change = |context: &mut Context| {
         context.frames = &raw const frame;
@@ -164,7 +175,6 @@ pub(crate) fn with_guest<R>(guest: &Guest<'_>, f: impl FnOnce() -> R) -> R {
         context.guest = ptr::from_ref(guest).cast();
         context.waits = Waits::ByHelping;
     };
-    let _seeded = guest.shared.config.seed_choices(0);
     scope(change, f)
 }
 
@@ -292,7 +302,8 @@ fn index_of(worker: Option<&Worker<'_>>) -> Option<usize> {
 ///   (see [`Runtime::block_on`](super::Runtime::block_on)); the same in [`JoinHandle::join`](crate::task::JoinHandle::join). So here a task may get `None`; in Tokio no such thread runs
 ///   tasks. Where [`Builder::on_thread_start`](super::Builder::on_thread_start) is set, none does here either.
 /// * On the thread that runs a current-thread runtime, or a [`LocalRuntime`](super::LocalRuntime): `Some(0)`, in the future of
-///   `block_on` as well as in tasks. `None` in the `block_on` of another thread, as long as there is one that runs the tasks.
+///   `block_on` as well as in tasks. `None` in the `block_on` of another thread, as long as there is one that runs the tasks,
+///   and in the future of [`Handle::block_on`](super::Handle::block_on).
 /// * In [`on_thread_park`](super::Builder::on_thread_park), [`on_thread_unpark`](super::Builder::on_thread_unpark) and
 ///   [`on_slow_poll`](super::Builder::on_slow_poll): that of the worker that calls them. (`None` after the first poll in a
 ///   `block_on`, which mostly is no worker's: see [`polls_count`](super::RuntimeMetrics::polls_count).) In
@@ -426,6 +437,14 @@ pub(crate) fn is_nested() -> bool {
     unsafe { get().frames.as_ref() }.is_some_and(|frame| !frame.outer.is_null())
 }
 
+/// True if this thread, further down on its stack, is a [canceller](as_canceller) of `shared`, perhaps in the place of
+/// one of its workers.
+pub(crate) fn cancels(shared: &Arc<Shared>) -> bool {
+    let mut any = false;
+    for_each_cancelled(|cancelled| any |= Arc::ptr_eq(cancelled, shared));
+    any
+}
+
 /// An address where this thread's stack begins: in its outermost call that polls or drops futures.
 pub(crate) fn stack_base() -> Option<usize> {
     let mut frame = get().frames;
@@ -469,6 +488,11 @@ pub(crate) fn current_member<R>(f: impl FnOnce(Option<&Worker<'_>>) -> R) -> R {
 pub(crate) fn current_guest<R>(f: impl FnOnce(Option<&Guest<'_>>) -> R) -> R {
     // SAFETY: valid by the invariant, while `f` runs in that scope.
     f(unsafe { get().guest.as_ref() })
+}
+
+/// True if this thread polls a future beside a current-thread runtime.
+pub(crate) fn is_beside() -> bool {
+    current_guest(|guest| guest.is_some_and(Guest::is_beside))
 }
 
 /// Calls `f` with the current runtime's scheduler.
@@ -516,80 +540,6 @@ fn no_runtime(caller: &'static str) -> ! {
         "`{caller}` needs a Volt runtime: call it inside `block_on`, a spawned task, or under \
          `Handle::enter`"
     )
-}
-
-/// Makes a runtime the current one until it is dropped. From `Runtime::enter` and `Handle::enter`.
-///
-/// Guards are dropped in the reverse order of their making.
-///
-/// ```
-/// let runtime = volt::runtime::Runtime::new()?;
-/// let guard = runtime.enter();
-/// assert!(volt::runtime::Handle::try_current().is_ok());
-/// drop(guard);
-/// assert!(volt::runtime::Handle::try_current().is_err());
-/// # std::io::Result::Ok(())
-/// ```
-#[must_use = "the runtime is the current one only as long as the guard exists"]
-pub struct EnterGuard<'a> {
-    _entered: Entered,
-    _handle: PhantomData<&'a super::Handle>,
-}
-
-/// What the guard undoes. The lifetime is not in the type that implements `Drop`: so a runtime may be shut down, by value,
-/// under a guard that is dropped later, as with Tokio's.
-struct Entered {
-    /// Owned; kept for ever if the guard is forgotten.
-    runtime: *const Shared,
-    previous: *const Shared,
-    /// Its number, which no other guard of the thread ever has, and that of the one before.
-    number: u64,
-    before: u64,
-}
-
-impl EnterGuard<'_> {
-    pub(crate) fn new(runtime: Arc<Shared>) -> Self {
-        let mut context = get();
-        let (previous, before) = (context.runtime, context.guard);
-        let number = GUARDS.with(|guards| {
-            guards.set(guards.get() + 1);
-            guards.get()
-        });
-        context.runtime = Arc::into_raw(runtime);
-        context.guard = number;
-        set(context);
-        time_scope(&context);
-        let entered = Entered { runtime: context.runtime, previous, number, before };
-        Self { _entered: entered, _handle: PhantomData }
-    }
-}
-
-impl Drop for Entered {
-    #[track_caller]
-    fn drop(&mut self) {
-        let mut context = get();
-        if context.guard != self.number {
-            // The count stays: another guard, or this thread, still has the pointer.
-            assert!(
-                std::thread::panicking(),
-                "`EnterGuard`s must be dropped in the reverse order of their making, and where \
-                 they were made"
-            );
-            return;
-        }
-        context.guard = self.before;
-        context.runtime = self.previous;
-        set(context);
-        time_scope(&context);
-        // SAFETY: the count that `new` kept; the pointer is gone from the context.
-        drop(unsafe { Arc::from_raw(self.runtime) });
-    }
-}
-
-impl std::fmt::Debug for EnterGuard<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EnterGuard").finish_non_exhaustive()
-    }
 }
 
 /// A thread's own place to sleep, and its waker.

@@ -208,7 +208,11 @@ impl Handle {
     }
 
     /// Runs `future` on this thread until it is ready: as
-    /// [`Runtime::block_on`](super::Runtime::block_on).
+    /// [`Runtime::block_on`](super::Runtime::block_on), beside the other threads that wait in one.
+    ///
+    /// On a current-thread runtime, tasks run here only between the polls of `future`, and only while no thread is in
+    /// [`Runtime::block_on`](super::Runtime::block_on): that one has to wait for nothing that `future` does. (In Tokio they run
+    /// in the runtime's `block_on` only, and do not if there is none.)
     ///
     /// If the runtime is shut down meanwhile, the future goes on alone; its timers and sockets fail.
     ///
@@ -225,7 +229,7 @@ impl Handle {
     #[inline]
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        boxed_if_large!(pin future: F => guest::block_on(&self.shared, future))
+        boxed_if_large!(pin future: F => guest::block_on_beside(&self.shared, future))
     }
 
     /// Makes this runtime the current one of the thread, until the guard is dropped.

@@ -2,13 +2,16 @@
 //!
 //! Purpose: a thread that waits in a blocking `join`, or in `block_on`, runs tasks on top of what it is doing. What
 //! belongs to that (task-local values, the current `LocalSet`) is not theirs: whoever keeps such things in a
-//! thread-local notes the level with them, and finds nothing at another one.
+//! thread-local notes the level with them, and finds nothing at another one. Only the runtime that an `EnterGuard` has
+//! made the current one is put aside, since whoever spawns should not have to look at the level.
 //!
 //! Rejected: to put all such things aside before a wait: it would have to know every key that is in use, and
 //! somebody may hold a reference to a value.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+
+use super::context::{self, Entered};
 
 #[cfg(not(volt_loom))]
 std::thread_local! {
@@ -28,20 +31,44 @@ pub(crate) fn current() -> u32 {
 /// Calls `f`, which polls or drops what is not the caller's, a level above this one. What is the caller's it polls
 /// [at](Below::call) this one.
 #[inline]
-pub(crate) fn above<R>(f: impl FnOnce(Below) -> R) -> R {
-    let below = Below(current());
-    at(below.0 + 1, || f(below))
+pub(crate) fn above<R>(f: impl FnOnce(&Below) -> R) -> R {
+    let below = Below { level: current(), entered: Cell::new(context::put_aside()) };
+    // At the end, and if it panics.
+    let below = PutBack(below);
+    at(below.0.level + 1, || f(&below.0))
 }
 
 /// The level of somebody who waits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Below(u32);
+#[derive(Debug)]
+pub(crate) struct Below {
+    level: u32,
+    /// What its guards have entered, while others run.
+    entered: Cell<Option<Entered>>,
+}
 
 impl Below {
     /// Calls `f` at this level.
     #[inline]
-    pub(crate) fn call<R>(self, f: impl FnOnce() -> R) -> R {
-        at(self.0, f)
+    pub(crate) fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct PutAside<'a>(&'a Below);
+        impl Drop for PutAside<'_> {
+            #[inline]
+            fn drop(&mut self) {
+                self.0.entered.set(context::put_aside());
+            }
+        }
+        context::put_back(self.entered.take());
+        let _others_run = PutAside(self);
+        at(self.level, f)
+    }
+}
+
+struct PutBack(Below);
+
+impl Drop for PutBack {
+    #[inline]
+    fn drop(&mut self) {
+        context::put_back(self.0.entered.take());
     }
 }
 

@@ -7,11 +7,12 @@
 //! | how long, how often           | `pace.rs` (ticks), `maintain.rs` (between two), `early.rs` and `yields.rs` (sooner), `quick.rs` (which tasks are quick), `round.rs` (when `block_on`'s future is next) |
 //! | sleeping                      | `sleep.rs` (the way there and back), `park.rs` (where), `wish.rs` (who waits in the driver) |
 //! | who does not come back        | `stall.rs` (a watcher looks after others), `doze.rs` (and seldom while all is calm), `crowd.rs` (other programs have the processors) |
-//! | threads in `block_on`, `join` | `guest.rs`, `visits.rs` (for a moment), `waiting.rs` (beside), `below.rs` (on top of tasks), `shy.rs` and `vain.rs` (better leave tasks to others) |
+//! | threads in `block_on`, `join` | `guest.rs`, `beside.rs`, `helping.rs`, `visits.rs` (for a moment), `waiting.rs` (no place), `below.rs` (on top of tasks), `shy.rs` and `vain.rs` (better leave tasks to others) |
 //! | beginning and end             | `threads.rs`, `hooks.rs`, `living.rs`, `registry.rs`, `cancel.rs` |
 //! | for tests                     | `sim.rs`, `by_hand.rs` |
 
 mod below;
+mod beside;
 #[cfg(all(test, not(volt_loom)))]
 mod by_hand;
 mod cancel;
@@ -21,6 +22,7 @@ mod doze;
 mod early;
 mod fetch;
 pub(crate) mod guest;
+pub(crate) mod helping;
 mod hooks;
 pub(crate) mod idle;
 mod injector;

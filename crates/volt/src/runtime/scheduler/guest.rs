@@ -1,4 +1,4 @@
-//! Threads that wait for a future of their own: `block_on`, and the blocking `join`.
+//! Threads that wait for a future of their own: in `block_on`, or outside of all runtimes in a blocking `join`.
 //!
 //! A thread in `block_on` is a member of the scheduler (a *guest*) while its future is pending: it
 //! has a slot with queues from which others may steal, runs tasks, and parks like a worker. What
@@ -13,7 +13,7 @@
 //!
 //! A current-thread runtime has no workers and one place for a guest: the thread in `block_on` is
 //! the runtime. Other threads in `block_on` poll their own future only, and take the place when it
-//! becomes free.
+//! becomes free; in the handle's `block_on`, for as long as they have nothing else to do (`beside.rs`).
 //!
 //! While the guest runs a task, its own future waits, and no other thread can poll that: see `shy.rs`.
 //!
@@ -38,11 +38,9 @@ use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::Arc;
 
-use super::below;
 use super::cancel;
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
-use super::registry;
 use super::round::Before;
 use super::shared::Shared;
 use super::stall::STALL_NS;
@@ -50,7 +48,7 @@ use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::metrics::SlotMetrics;
 use crate::runtime::{context, level, outside};
-use crate::task::{Header, JoinError, JoinHandle, is_driven_below};
+use crate::task::Header;
 
 /// How many successful operations the future of `block_on` may do in one poll.
 const COOP_BUDGET: u32 = 128;
@@ -65,17 +63,39 @@ const QUICK_ROOTS: u32 = 32;
 /// A thread in `block_on`.
 pub(crate) struct Guest<'r> {
     pub(crate) shared: &'r Arc<Shared>,
-    park: &'r Arc<Park>,
+    pub(super) park: &'r Arc<Park>,
     /// It sets tasks of unknown kinds aside.
     choosy: bool,
+    /// In its polls it is no member (`beside.rs`).
+    beside: bool,
     worker: OnceCell<Worker<'r>>,
-    /// It was a member, and is no longer; or there is too little stack to run tasks on.
+    /// It was a member, and is no longer; or there is too little stack to run tasks on; or it is beside.
     left: Cell<bool>,
 }
 
+/// Who waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// In `Runtime::block_on`: a current-thread runtime is this thread.
+    AsRuntime,
+    /// In `Handle::block_on`: a current-thread runtime may be another thread.
+    Beside,
+    /// In a blocking join: it helps with anything.
+    ToHelp,
+}
+
 impl<'r> Guest<'r> {
-    fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, choosy: bool) -> Self {
-        Self { shared, park, choosy, worker: OnceCell::new(), left: Cell::new(false) }
+    pub(super) fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, waits: Waits) -> Self {
+        // A `LocalRuntime` is no other thread than the one that has made it.
+        let may_be_other = || shared.is_current_thread() && shared.config.home.is_none();
+        let beside = waits == Waits::Beside && may_be_other();
+        let (choosy, left) = (waits != Waits::ToHelp, Cell::new(beside));
+        Self { shared, park, choosy, beside, worker: OnceCell::new(), left }
+    }
+
+    /// It is no member, and becomes none.
+    pub(crate) fn is_beside(&self) -> bool {
+        self.beside
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -98,8 +118,10 @@ impl<'r> Guest<'r> {
         if self.shared.is_current_thread() {
             worker.begin_visit();
         } else {
-            let unfit = self.is_unfit();
-            worker.choosy.set(self.choosy || unfit);
+            // No other thread goes on as the worker that this one was: it is here that its tasks are run.
+            let is_worker = context::cancels(self.shared);
+            let unfit = !is_worker && self.is_unfit();
+            worker.choosy.set(self.choosy && !is_worker || unfit);
             worker.unfit.set(unfit);
             worker.shy.set(unfit);
         }
@@ -129,7 +151,7 @@ impl<'r> Guest<'r> {
 
     /// Polls the future of this thread, which is of `kind` (`quick.rs`), until it is ready, and runs tasks in
     /// between.
-    fn run<T>(&self, kind: usize, mut poll: impl FnMut() -> Option<T>) -> T {
+    pub(super) fn run<T>(&self, kind: usize, mut poll: impl FnMut() -> Option<T>) -> T {
         level::above(|below| self.run_above(kind, || below.call(&mut poll)))
     }
 
@@ -167,7 +189,7 @@ impl<'r> Guest<'r> {
     }
 
     /// No room: sleeps at `park` until the future was woken, which is polled then, or there is room.
-    fn wait_without_place<T>(
+    pub(super) fn wait_without_place<T>(
         &self,
         park: &Arc<Park>,
         poll: &mut impl FnMut() -> Option<T>,
@@ -188,6 +210,11 @@ impl<'r> Guest<'r> {
             }
         }
         cancel::wait(park, poll)
+    }
+
+    /// True if it was a member, and the runtime has shut down.
+    pub(super) fn has_left(&self) -> bool {
+        self.left.get()
     }
 
     /// Leaves the members.
@@ -220,7 +247,11 @@ impl Drop for Guest<'_> {
 impl Worker<'_> {
     /// Polls with `poll` whenever this thread's ROOT reason is given, and runs tasks in between.
     /// None if the runtime shuts down, or another thread has become this worker.
-    fn run_until<T>(&self, poll: &mut impl FnMut() -> Option<T>, before: Before) -> Option<T> {
+    pub(super) fn run_until<T>(
+        &self,
+        poll: &mut impl FnMut() -> Option<T>,
+        before: Before,
+    ) -> Option<T> {
         struct Leave<'a, 'r>(&'a Worker<'r>, usize);
         impl Drop for Leave<'_, '_> {
             fn drop(&mut self) {
@@ -382,7 +413,7 @@ impl Worker<'_> {
 }
 
 /// Polls with the budget of a task.
-fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Option<F::Output> {
+pub(super) fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Option<F::Output> {
     let mut cx = Context::from_waker(waker);
     match volt_sync::coop::with_budget(Some(COOP_BUDGET), || future.poll(&mut cx)) {
         Poll::Ready(output) => Some(output),
@@ -398,23 +429,33 @@ fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Option<F::Output>
 pub(crate) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
     // Not in a closure: the panic names our caller.
     context::assert_may_block();
-    block_on_as(shared, future, true, Location::caller())
+    block_on_as(shared, future, Waits::AsRuntime, Location::caller())
+}
+
+/// As [`block_on`], but a current-thread runtime may be another thread.
+///
+/// # Panics
+/// As `block_on`.
+#[track_caller]
+pub(crate) fn block_on_beside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    context::assert_may_block();
+    block_on_as(shared, future, Waits::Beside, Location::caller())
 }
 
 /// Blocks a thread that is no member in a join: it becomes a guest that helps with anything.
-fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
-    block_on_as(shared, future, false, Location::caller())
+pub(super) fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    block_on_as(shared, future, Waits::ToHelp, Location::caller())
 }
 
 #[inline]
 fn block_on_as<F: Future>(
     shared: &Arc<Shared>,
     future: F,
-    choosy: bool,
+    waits: Waits,
     place: &'static Location<'static>,
 ) -> F::Output {
     context::with_place(|park, waker| {
-        let guest = Guest::new(shared, park, choosy);
+        let guest = Guest::new(shared, park, waits);
         context::with_guest(&guest, || {
             let mut future = pin!(future);
             let mut poll = || match &shared.slow {
@@ -432,127 +473,16 @@ fn block_on_as<F: Future>(
                 Some(output) => output,
                 None => {
                     let kind: fn(Pin<&mut F>, &Waker) -> Option<F::Output> = poll_once::<F>;
-                    guest.run(kind as usize, poll)
+                    let kind = kind as usize;
+                    if guest.is_beside() { guest.run_beside(poll) } else { guest.run(kind, poll) }
                 }
             }
         })
     })
 }
 
-/// Blocks the thread until the task of `handle` has completed. A member of a runtime runs tasks
-/// meanwhile, on top of the one that it is running, and that very task first if it has it. A thread
-/// that is no member becomes a guest of the task's runtime.
-///
-/// # Panics
-/// If such calls are nested too deeply on the thread of a current-thread runtime, or made by a waker
-/// that it calls for an event or a timer: nobody else could run what they wait for. If the task is further
-/// down on this thread's stack, or of a `LocalSet` that is driven there.
-#[track_caller]
-pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
-    if handle.is_finished() {
-        // Perhaps by a waker that its completion calls, where it is the current task still.
-        return help_until_done(handle);
-    }
-    context::assert_no_hook();
-    assert!(
-        !is_driven_below(handle.scheduler()),
-        "a blocking join of task {}, of a `LocalSet` that this thread drives and that goes on only when this has \
-         returned, would wait for ever: use `.await`",
-        handle.id()
-    );
-    below::waiting_for(handle.id(), || help_until_done(handle))
-}
-
-fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
-    if !context::in_async() {
-        if let Some(runtime) = registry::find(handle.scheduler()) {
-            return join_outside(&runtime, handle);
-        }
-    }
-    let mut handle = pin!(handle);
-    loop {
-        if let Some(output) = help_with(handle.as_mut()).or_else(|| wait_beside(handle.as_mut())) {
-            return output;
-        }
-    }
-}
-
-/// Waits until the task has completed, on a thread that is no member; or until it has become one, since the place
-/// of a current-thread runtime was free. With too little stack to run tasks on, it leaves that to others.
-fn wait_beside<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinError>> {
-    context::current_guest(|guest| match guest {
-        Some(guest) if !stack_is_used_up() => context::with_place(|park, waker| {
-            let mut poll = || poll_once(handle.as_mut(), waker);
-            poll().or_else(|| guest.wait_without_place(park, &mut poll))
-        }),
-        _ => Some(context::outside_async(|| wait_only(handle))),
-    })
-}
-
-/// Runs tasks until that one has completed, on a member. None if this thread is none, or no longer.
-#[track_caller]
-fn help_with<T>(mut handle: Pin<&mut JoinHandle<T>>) -> Option<Result<T, JoinError>> {
-    let target = handle.target();
-    context::current_member(|worker| {
-        let worker = worker?;
-        let waker = Park::waker(worker.park);
-        if let Some(output) = poll_once(handle.as_mut(), &waker) {
-            return Some(output);
-        }
-        // In a waker that the driver calls, what would be run here could turn the driver once more.
-        let in_turn = worker.turns_driver();
-        if in_turn || stack_is_used_up() {
-            let alone = worker.shared.is_current_thread();
-            assert!(
-                !(alone && in_turn),
-                "a waker cannot block in a join: nobody would run the task"
-            );
-            assert!(!alone, "blocking joins are nested too deeply: use `.await`");
-            if worker.hand_over() {
-                return None;
-            }
-            return Some(context::as_canceller(worker.shared, || wait_only(handle.as_mut())));
-        }
-        // ORD relaxed: this member wrote it.
-        let (kind, parks) = (worker.slot.kind.load(Relaxed), worker.slot.metrics.parks.get());
-        // Whoever blocks in a join would rather help with anything than wait for nothing: with what it waits
-        // for to begin with, and from wherever, as the workers may all be blocked.
-        let choosy = worker.choosy.replace(worker.unfit.get());
-        let shy = worker.shy.replace(worker.unfit.get());
-        let waits_outside = worker.waits_outside.replace(false);
-        let root_kind = worker.root_kind.replace(quick::OF_NO_TASK);
-        let runs = target.filter(|_| !worker.unfit.get());
-        let output = level::above(|below| {
-            if let Some(task) = runs.and_then(|target| worker.take_own(target)) {
-                worker.run_now(task);
-            }
-            let mut poll = || below.call(|| poll_once(handle.as_mut(), &waker));
-            let output = worker.run_until(&mut poll, Before::Nothing);
-            let cancels = output.is_none() && !worker.handed_over.get();
-            if cancels { Some(worker.cancel_until(&mut poll)) } else { output }
-        });
-        // The task below goes on, and may take long.
-        worker.flush_yielded(None);
-        worker.share_ring();
-        if !worker.handed_over.get() {
-            // ORD relaxed: a hint.
-            worker.slot.kind.store(kind, Relaxed);
-            worker.run.poll_goes_on();
-            if worker.slot.metrics.parks.get() != parks {
-                // A poll that has slept is not a quick one.
-                worker.shared.is_not_quick(kind);
-            }
-        }
-        worker.choosy.set(choosy);
-        worker.shy.set(shy);
-        worker.waits_outside.set(waits_outside);
-        worker.root_kind.set(root_kind);
-        output
-    })
-}
-
 /// True if tasks that are run on top of this call could need more stack than there is.
-fn stack_is_used_up() -> bool {
+pub(super) fn stack_is_used_up() -> bool {
     stack_is_used_up_by(1)
 }
 
@@ -565,21 +495,6 @@ pub(super) fn stack_is_used_up_by(times: usize) -> bool {
     let limit = || STACK_LIMIT.min(context::stack_size() / 4);
     // Every stack is larger than that.
     used > LEAST_STACK / 4 && used > times * limit()
-}
-
-/// Waits for `future` without running anything else.
-fn wait_only<F: Future>(mut future: Pin<&mut F>) -> F::Output {
-    context::with_place(|park, waker| {
-        let mut poll = || poll_once(future.as_mut(), waker);
-        if let Some(output) = poll() {
-            return output;
-        }
-        loop {
-            if let Some(output) = cancel::wait(park, &mut poll) {
-                return output;
-            }
-        }
-    })
 }
 
 /// Runs `f`, which may block, while another thread goes on as this worker.
@@ -655,7 +570,7 @@ impl Worker<'_> {
     /// is in its queues. False for a worker that gets no thread, as in a waker that it calls while it
     /// turns the driver, which cannot pass to another thread then: it is still the one that cancels at a
     /// shutdown.
-    fn hand_over(&self) -> bool {
+    pub(super) fn hand_over(&self) -> bool {
         // The new thread gets what is in the slot, and this is not.
         self.flush_yielded(None);
         self.share_ring();

@@ -8,8 +8,8 @@ use volt_sync::internal::primitive::{Arc, AtomicUsize, thread};
 use crate::runtime::be_worker;
 use crate::runtime::config::Config;
 use crate::runtime::driver::Driver;
-use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::{guest, helping};
 use crate::task::{Header, JoinHandle};
 use crate::time::Clock;
 
@@ -29,7 +29,7 @@ struct Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         let task = self.task.take().expect("dropped once");
-        let join = || guest::block_on_helping(task);
+        let join = || helping::block_on_helping(task);
         let joined = if self.in_place { guest::block_in_place(join) } else { join() };
         assert!(joined.unwrap_err().is_cancelled());
         self.dropped.fetch_add(1, Relaxed);

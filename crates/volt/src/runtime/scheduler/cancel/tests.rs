@@ -124,6 +124,33 @@ fn the_only_worker_drops_what_a_drop_waits_for_if_no_thread_can_go_on_as_it() {
     }
 }
 
+/// Tasks are run in the `block_on`, as they are in a join.
+#[test]
+fn the_only_worker_runs_what_a_blocking_call_waits_for_if_no_thread_can_go_on_as_it() {
+    for way in WAYS {
+        for yields in [0, 3] {
+            ends(move || {
+                let shared = scheduler(1, without_threads());
+                let theirs = shared.clone();
+                let task = shared.spawn(async move {
+                    let other = theirs.spawn(async move {
+                        for _ in 0..yields {
+                            crate::task::yield_now().await;
+                        }
+                    });
+                    block_in_place(|| way(&theirs, other)).unwrap();
+                    theirs.begin_shutdown();
+                });
+                let park = shared.park_of(0);
+                let worker = Worker::new(&shared, 0, &park);
+                context::with_worker(&worker, || worker.run_thread());
+                assert!(!worker.handed_over.get());
+                task.join().unwrap();
+            });
+        }
+    }
+}
+
 /// The call has begun to block before the runtime shuts down.
 #[test]
 fn the_only_worker_drops_what_a_poll_waits_for_if_no_thread_can_go_on_as_it() {

@@ -12,9 +12,9 @@ use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::outside;
-use crate::runtime::scheduler::guest;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::Worker;
+use crate::runtime::scheduler::{guest, helping};
 use crate::task::{Header, JoinHandle};
 use crate::time::Clock;
 
@@ -230,7 +230,7 @@ fn join_helping() {
         let threads = start(&shared);
         let task = shared.spawn(async {
             let inner = crate::spawn(async { 1 });
-            guest::block_on_helping(inner).unwrap() + 1
+            helping::block_on_helping(inner).unwrap() + 1
         });
         assert_eq!(volt_sync::internal::block_on(task).unwrap(), 2);
         stop_quietly(&shared, threads);
@@ -279,7 +279,7 @@ fn join_helping_against_shutdown() {
                 let _inner = inner;
                 std::future::pending::<()>().await;
             });
-            assert!(guest::block_on_helping(joined).unwrap_err().is_cancelled());
+            assert!(helping::block_on_helping(joined).unwrap_err().is_cancelled());
             drop(outer);
         }));
         stop(&shared, threads);
@@ -634,7 +634,7 @@ fn what_is_set_aside_against_a_join_that_parks() {
         let (task, set_aside) = sets_aside(&shared);
         let other = thread::spawn(set_aside);
         guest::block_on(&shared, async {
-            assert_eq!(guest::block_on_helping(task).unwrap(), 1);
+            assert_eq!(helping::block_on_helping(task).unwrap(), 1);
         });
         other.join().unwrap();
         shared.begin_shutdown();
