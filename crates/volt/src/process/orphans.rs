@@ -363,7 +363,10 @@ impl Watch {
                 if any { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
             }),
             Sign::Sigchld(signal) => {
-                let arrived = signal.lock().unwrap_or_else(PoisonError::into_inner).poll_next(cx);
+                // Others may wake it, in their runtimes: it stays in its own, and no waker runs under the lock.
+                let mut signal = signal.lock().unwrap_or_else(PoisonError::into_inner);
+                let arrived = signal.poll_by_its_hub(cx);
+                drop(signal);
                 arrived.map_ok(|()| with_orphans(|orphans| orphans.unsigned.look(usize::MAX)))
             }
         }

@@ -224,7 +224,6 @@ impl Listener {
                 (listeners.gave_up, listeners.kept) = (false, false);
                 Poll::Ready(Ok(()))
             } else if ended() {
-                self.leaves = false;
                 Poll::Ready(Err(crate::runtime::shut_down("the runtime")))
             } else {
                 let place = listeners.waiting.get_mut(&self.id).expect("it is alive");
@@ -232,6 +231,11 @@ impl Listener {
                 Poll::Pending
             }
         })
+    }
+
+    /// It ends with an error, so it has not given up.
+    pub(super) fn has_failed(&mut self) {
+        self.leaves = false;
     }
 }
 

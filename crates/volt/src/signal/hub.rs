@@ -3,6 +3,10 @@
 //! The hub is its own waker: when the bell has rung, the thread that turns the reactor reads what was written, and tells the
 //! listeners, all of the process. (Of several runtimes that watch the bell, one reads it.) The registration has that
 //! waker until the runtime shuts down, so the hub lives as long, and a listener more costs no system call.
+//!
+//! Of the runtimes that watch the bell, some may be idle, and read nothing. So a listener takes the hub of the runtime that it is
+//! polled in, when it waits (`Signal::poll_next`). That a listener has left does not end a hub, so none is made anew for one that
+//! comes back.
 #![forbid(unsafe_code)]
 
 use std::io::{self, Read};
@@ -37,7 +41,7 @@ impl Hub {
     pub(super) fn of(handle: Handle) -> io::Result<Arc<Self>> {
         let mut hubs = HUBS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut alive = hubs.iter().filter_map(Weak::upgrade);
-        if let Some(hub) = alive.find(|hub| hub.handle.is(&handle) && !hub.has_ended()) {
+        if let Some(hub) = alive.find(|hub| hub.hears_by(&handle)) {
             return Ok(hub);
         }
         let bell = mio::net::UnixStream::from_std(arrivals::bell()?);
@@ -48,6 +52,11 @@ impl Hub {
         drop(hubs);
         hub.clone().wake();
         Ok(hub)
+    }
+
+    /// True while it is the one of the runtime whose reactor this is.
+    pub(super) fn hears_by(&self, handle: &Handle) -> bool {
+        self.handle.is(handle) && !self.has_ended()
     }
 
     pub(super) fn has_ended(&self) -> bool {

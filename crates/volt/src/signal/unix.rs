@@ -213,6 +213,10 @@ impl From<SignalKind> for c_int {
 ///
 /// Dropping it ends the listening, not the effect on the default action: see [`signal`].
 ///
+/// It may be awaited in any runtime, and go back and forth between them: the one in which it is polled hears of signals from then
+/// on, until it shuts down, and no signal is missed meanwhile. Polled outside of all runtimes, it hears by those that
+/// listen already, if one of them is driven: a multi-thread runtime always is, a current-thread one in its `block_on`.
+///
 /// ```
 /// use volt::signal::unix::{Signal, SignalKind, signal};
 ///
@@ -281,8 +285,8 @@ impl Signal {
 
     /// Waits for the next arrival. Several that come before it is noticed count as one.
     ///
-    /// Cancel safe. If the runtime of the `Signal` has shut down, that in which this is polled goes on for it; `None` if there
-    /// is none, or that has no descriptors left.
+    /// Cancel safe. It is heard by the runtime in which this is polled, which need not be the one that it was made in.
+    /// `None` if the last one has shut down, and there is no other, or that has no descriptors left.
     ///
     /// # Examples
     /// ```
@@ -315,23 +319,29 @@ impl Signal {
     /// # }
     /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        self.poll_next(cx).map(Result::ok)
+    }
+
+    /// As [`poll_recv`](Self::poll_recv), with the error that says why. Wakers may run in here.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
-            match self.poll_next(cx) {
+            let polled = self.poll_by_its_hub(cx);
+            match &polled {
+                // Whoever polls it waits in this runtime, and the other one may be idle. The waker has its place by now: so it
+                // is woken by what comes from here on, whoever hears of it, and by what came before, of which the new hub tells.
+                Poll::Pending => drop(self.moves_on()),
                 // The runtime may have ended just now.
-                Poll::Ready(Err(_)) if self.moves_on() => {}
-                polled => return polled.map(Result::ok),
+                Poll::Ready(Err(_)) if self.moves_on() => continue,
+                Poll::Ready(Err(_)) => self.listener.has_failed(),
+                Poll::Ready(Ok(())) => {}
             }
+            return polled;
         }
     }
 
-    /// Hears by the runtime in scope from now on, if there is one that can.
-    #[cold]
-    fn moves_on(&mut self) -> bool {
-        let hub = Handle::try_current().and_then(|reactor| Hub::of(reactor).ok());
-        hub.map(|hub| self.hub = hub).is_some()
-    }
-
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// As [`poll_next`](Self::poll_next), but hears by its own runtime only, also if it is polled in another one; an error if that
+    /// has ended. No waker runs in here.
+    pub(crate) fn poll_by_its_hub(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(coop::poll_proceed(cx));
         let polled = self.listener.poll(cx, || self.hub.has_ended());
         match polled {
@@ -339,5 +349,13 @@ impl Signal {
             Poll::Ready(_) => coop::made_progress(),
         }
         polled
+    }
+
+    /// Hears by the runtime in scope from now on, if there is another one than before, and it can. The hub of the one before
+    /// stays with that: it is this listener that goes, and its place is the process's.
+    fn moves_on(&mut self) -> bool {
+        let other = Handle::try_current().filter(|reactor| !self.hub.hears_by(reactor));
+        let hub = other.and_then(|reactor| Hub::of(reactor).ok());
+        hub.map(|hub| self.hub = hub).is_some()
     }
 }
