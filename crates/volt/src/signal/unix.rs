@@ -329,7 +329,7 @@ impl Signal {
             match &polled {
                 // Whoever polls it waits in this runtime, and the other one may be idle. The waker has its place by now: so it
                 // is woken by what comes from here on, whoever hears of it, and by what came before, of which the new hub tells.
-                Poll::Pending => drop(self.moves_on()),
+                Poll::Pending => _ = self.moves_on(),
                 // The runtime may have ended just now.
                 Poll::Ready(Err(_)) if self.moves_on() => continue,
                 Poll::Ready(Err(_)) => self.listener.has_failed(),
