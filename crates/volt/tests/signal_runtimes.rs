@@ -1,5 +1,5 @@
-//! A signal's listener that is awaited in another runtime than the one that it was made in. The tests share the process, so the
-//! signals, and who reads of them: one test at a time, and a runtime that is not named hears nothing.
+//! A signal's listener that is awaited in another runtime than the one that it was made in. The tests share the
+//! process, and a runtime of one would hear the signals of another: so one at a time.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test")]
 
@@ -290,7 +290,7 @@ fn ctrl_c_fails_when_its_runtime_has_ended_and_there_is_no_other() {
     assert!(other.block_on(stays_pending(ctrl_c())));
 }
 
-/// Two threads hand a listener to each other, while a third one sends signals: each comes at any time of a move, and none is missed.
+/// It goes from runtime to runtime, while a thread sends signals, which come at any time of a move.
 #[test]
 fn none_is_missed_at_any_time_of_a_move() {
     let _alone = alone();
