@@ -113,8 +113,13 @@ fn of_two_threads_in_block_on_only_the_one_that_runs_the_tasks_is_worker_0() {
         assert_eq!(other.unwrap(), None);
         assert_eq!(worker_index(), Some(0));
     });
+    // The future of a handle's `block_on` never is; the tasks that run on its thread are.
     let handle = rt.handle().clone();
-    assert_eq!(std::thread::spawn(move || handle.block_on(ask())).join().unwrap(), Some(0));
+    let other = std::thread::spawn(move || {
+        handle.block_on(async move { (worker_index(), volt::spawn(ask()).await.unwrap()) })
+    });
+    assert_eq!(other.join().unwrap(), (None, Some(0)));
+    assert_eq!(std::thread::spawn(move || rt.block_on(ask())).join().unwrap(), Some(0));
 }
 
 #[test]
