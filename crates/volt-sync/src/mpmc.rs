@@ -276,6 +276,15 @@ impl<T> Channel<T> {
         }
     }
 
+    /// True if there is no message, and none can come any more.
+    #[cfg(feature = "futures")]
+    fn has_ended(&self) -> bool {
+        match &self.flavor {
+            Flavor::Bounded(channel) => channel.has_ended(),
+            Flavor::Unbounded(channel) => channel.has_ended(),
+        }
+    }
+
     fn discard(&self) {
         match &self.flavor {
             Flavor::Bounded(channel) => channel.discard(),

@@ -143,6 +143,12 @@ impl<T> Bounded<T> {
         self.ring.tail().is_closed()
     }
 
+    /// True if there is no message, and none can come any more.
+    #[cfg(feature = "futures")]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ring.look() == Some(Nothing::Closed)
+    }
+
     /// Refuses further sends and wakes everybody. False if it was closed already.
     pub(crate) fn close(&self) -> bool {
         if self.ring.close().is_closed() {

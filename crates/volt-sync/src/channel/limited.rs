@@ -102,6 +102,12 @@ impl<T> Limited<T> {
         of!(self, channel => channel.is_closed())
     }
 
+    /// True if there is no message, and none can come any more.
+    #[cfg(feature = "futures")]
+    pub(crate) fn has_ended(&self) -> bool {
+        of!(self, channel => channel.has_ended())
+    }
+
     pub(crate) fn close(&self) -> bool {
         of!(self, channel => channel.close())
     }

@@ -208,6 +208,12 @@ impl<T, L: Limit> List<T, L> {
         self.0.content.with(|content| content.closed)
     }
 
+    /// True if there is no message, and none can come any more.
+    #[cfg(feature = "futures")]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.content.with(|content| content.blocks.is_empty() && content.is_final())
+    }
+
     /// Runs `f` under the lock, with a block to spare.
     fn with_block<R>(&self, f: impl FnOnce(&mut Content<T, L>) -> R) -> R {
         let fresh = Block::allocate();

@@ -56,7 +56,7 @@ impl<T> Stream for Receiver<T> {
 
 impl<T> FusedStream for Receiver<T> {
     fn is_terminated(&self) -> bool {
-        self.is_closed() && self.is_empty()
+        self.channel.has_ended()
     }
 }
 

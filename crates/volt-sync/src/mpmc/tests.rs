@@ -330,6 +330,7 @@ fn more_waiters_than_fit_into_one_round_are_all_woken() {
 mod adapters {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use futures::stream::FusedStream;
     use futures::{SinkExt, StreamExt};
 
     use super::{Poll, Wakes, bounded, pin, poll_once, ready, unbounded};
@@ -364,6 +365,34 @@ mod adapters {
         drop(rx);
         assert_eq!(wakes.count(), 1);
         assert_eq!(poll_once(recv), Poll::Ready(Some(1)));
+    }
+
+    /// What a sink reserved before the close is sent, or given back, after it.
+    #[test]
+    fn a_stream_has_ended_only_when_nothing_can_come_any_more() {
+        for (capacity, sends) in [(2, true), (2, false), (1 << 20, true), (1 << 20, false)] {
+            let (mut tx, mut rx) = bounded::<u8>(capacity);
+            assert!(poll_once(pin!(std::future::poll_fn(|cx| tx.poll_ready_unpin(cx)))).is_ready());
+            tx.close();
+            assert!(!rx.is_terminated(), "of {capacity} places one is reserved");
+            let wakes = Wakes::new();
+            assert!(wakes.poll(pin!(rx.next())).is_pending());
+            if sends {
+                tx.start_send_unpin(1).unwrap();
+                assert!(!rx.is_terminated(), "there is a message");
+                assert_eq!(ready(rx.next()), Some(1));
+            } else {
+                ready(SinkExt::close(&mut tx)).unwrap();
+            }
+            assert!(rx.is_terminated());
+            assert_eq!((wakes.count(), ready(rx.next())), (1, None));
+        }
+        let (tx, mut rx) = unbounded();
+        tx.try_send(1).unwrap();
+        tx.close();
+        assert!(!rx.is_terminated());
+        assert_eq!(ready(rx.next()), Some(1));
+        assert!(rx.is_terminated());
     }
 
     /// A waiting sender's waker panics when it is given the place.
