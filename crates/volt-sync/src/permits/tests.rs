@@ -414,8 +414,10 @@ fn a_panicking_waker_in_front_does_not_lose_what_a_cancelled_waiter_had() {
 #[test]
 fn more_than_the_maximum_is_refused_and_changes_nothing() {
     let permits = Permits::new(Permits::MAX);
-    catch_unwind(|| permits.release(1)).unwrap_err();
-    assert_eq!(permits.available(), Permits::MAX);
+    for n in [1, Permits::MAX + 1, usize::MAX] {
+        catch_unwind(|| permits.release(n)).unwrap_err();
+        assert_eq!(permits.available(), Permits::MAX);
+    }
     let waiter = {
         permits.try_acquire(2).unwrap();
         queue(&permits, Permits::MAX)

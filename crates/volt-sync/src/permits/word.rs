@@ -9,8 +9,9 @@ const QUEUED: usize = 4;
 const SHIFT: u32 = 3;
 /// At least half of the most permits are available.
 const MANY: usize = 1 << (usize::BITS - 1);
-/// So few permits that 2^26 threads that add as many at once bring less than a quarter of the most.
-const FEW: usize = Permits::MAX >> 28;
+/// So few permits that all threads that there can be, if each adds as many at once, bring less than a quarter of the most:
+/// 2^26 threads, or 2^20 if addresses have 32 bits, since each takes a page of them.
+const FEW: usize = Permits::MAX >> if usize::BITS < 64 { 22 } else { 28 };
 
 /// One value of the word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +90,10 @@ impl Word {
     /// `n` permits more, or `None` if they do not fit.
     #[inline(always)]
     pub(super) const fn add(self, n: usize) -> Option<Self> {
+        if n > Permits::MAX {
+            // They do not even alone: a part of them would be lost below.
+            return None;
+        }
         match self.0.checked_add(n << SHIFT) {
             Some(bits) => Some(Self(bits)),
             None => None,
@@ -145,5 +150,28 @@ impl std::fmt::Debug for Word {
             .field("queued", &self.is_queued())
             .field("closed", &self.is_closed())
             .finish()
+    }
+}
+
+#[cfg(all(test, not(volt_loom)))]
+mod tests {
+    use super::{FEW, Permits, Word};
+
+    /// A guard has a `u32`, which of 32 bits is more than there can be permits.
+    #[test]
+    fn what_has_no_place_in_the_word_is_not_added() {
+        for n in [Permits::MAX + 1, 1 << (usize::BITS - 3), usize::MAX] {
+            assert_eq!(Word::new(0).add(n), None, "{n}");
+            assert_eq!(Word::new(1).with_closed().add(n), None, "{n}");
+        }
+        assert_eq!(Word::new(0).add(Permits::MAX), Some(Word::new(Permits::MAX)));
+        assert_eq!(Word::new(1).add(Permits::MAX), None);
+    }
+
+    /// Whatever the width: a mutex's permit, and those of an `acquire_many` of a few.
+    #[test]
+    fn the_usual_releases_are_of_few() {
+        assert!((0..=100).all(Word::are_few));
+        const { assert!(FEW < Permits::MAX / 4) };
     }
 }

@@ -49,6 +49,20 @@ fn more_than_the_maximum_of_permits_panics() {
     assert_eq!(semaphore.available_permits(), Semaphore::MAX_PERMITS);
 }
 
+/// A guard has a `u32`, which may be more than all permits that there can be.
+#[cfg(target_pointer_width = "32")]
+#[test]
+fn a_guard_of_more_than_the_maximum_panics_and_gives_none_back() {
+    let semaphore = Semaphore::new(Semaphore::MAX_PERMITS);
+    let all = || semaphore.try_acquire_many(Semaphore::MAX_PERMITS as u32).unwrap();
+    let mut permits = all();
+    semaphore.add_permits(Semaphore::MAX_PERMITS);
+    permits.merge(all());
+    assert_eq!(permits.num_permits(), 2 * Semaphore::MAX_PERMITS);
+    catch_unwind(AssertUnwindSafe(|| drop(permits))).unwrap_err();
+    assert_eq!(semaphore.available_permits(), 0);
+}
+
 #[test]
 fn a_closed_semaphore_refuses_and_takes_back() {
     let semaphore = Arc::new(Semaphore::new(2));
