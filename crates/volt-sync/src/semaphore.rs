@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::block_on::block_on;
 use crate::may_block::assert_may_block;
-use crate::permits::{Guessed, Permits};
+use crate::permits::{Closed, Guessed, Permits};
 use crate::{AcquireError, TryAcquireError};
 
 mod permit;
@@ -173,6 +173,7 @@ impl Semaphore {
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         if !self.permits.acquire_now(1) {
             self.permits.acquire(1).await?;
+            self.refuse_if_closed(1)?;
         }
         Ok(SemaphorePermit::new(self, 1))
     }
@@ -197,6 +198,7 @@ impl Semaphore {
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         if !self.permits.acquire_now(n as usize) {
             self.permits.acquire(n as usize).await?;
+            self.refuse_if_closed(n)?;
         }
         Ok(SemaphorePermit::new(self, n))
     }
@@ -256,6 +258,7 @@ impl Semaphore {
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         if !self.permits.acquire_now(1) {
             self.permits.acquire(1).await?;
+            self.refuse_if_closed(1)?;
         }
         Ok(OwnedSemaphorePermit::new(self, 1))
     }
@@ -282,6 +285,7 @@ impl Semaphore {
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
         if !self.permits.acquire_now(n as usize) {
             self.permits.acquire(n as usize).await?;
+            self.refuse_if_closed(n)?;
         }
         Ok(OwnedSemaphorePermit::new(self, n))
     }
@@ -410,10 +414,22 @@ impl Semaphore {
     }
 
     fn block_on_permits(&self, n: u32) -> Result<(), AcquireError> {
-        block_on(self.permits.acquire(n as usize)).map_err(Into::into)
+        block_on(self.permits.acquire(n as usize))?;
+        self.refuse_if_closed(n)
     }
 
-    /// Refuses everybody from now on, those who wait included. Permits that are held stay valid.
+    /// The end of a wait that has brought `n` permits: gives them back if the semaphore was closed since.
+    #[cold]
+    fn refuse_if_closed(&self, n: u32) -> Result<(), AcquireError> {
+        if self.permits.is_closed() {
+            self.give_back(n);
+            return Err(Closed.into());
+        }
+        Ok(())
+    }
+
+    /// Refuses everybody from now on, those who wait included, also if there were permits for them before and they
+    /// have not been polled since: these permits go back. Permits that are held stay valid.
     ///
     /// # Examples
     /// ```

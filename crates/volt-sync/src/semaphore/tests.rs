@@ -2,13 +2,14 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 use super::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use crate::TryAcquireError;
 use crate::primitive::thread;
-use crate::test::{Wakes, drop_at_every_await, ready};
+use crate::test::{Wakes, drop_at_every_await, poll_once, ready};
 
 #[test]
 fn permits_split_merge_and_forget() {
@@ -76,6 +77,29 @@ fn a_closed_semaphore_refuses_and_takes_back() {
     semaphore.clone().blocking_acquire_many_owned(1).unwrap_err();
     drop(permit);
     assert_eq!(semaphore.available_permits(), 2);
+}
+
+/// They wait until they are polled.
+#[test]
+fn who_waits_is_refused_by_the_close_although_its_permits_were_there_before() {
+    let semaphore = Arc::new(Semaphore::new(0));
+    let mut one = pin!(semaphore.acquire());
+    let mut two = pin!(semaphore.acquire_many(2));
+    let mut owned = pin!(semaphore.clone().acquire_owned());
+    let mut two_owned = pin!(semaphore.clone().acquire_many_owned(2));
+    assert!(poll_once(one.as_mut()).is_pending());
+    assert!(poll_once(two.as_mut()).is_pending());
+    assert!(poll_once(owned.as_mut()).is_pending());
+    assert!(poll_once(two_owned.as_mut()).is_pending());
+    semaphore.add_permits(6);
+    assert_eq!(semaphore.available_permits(), 0, "they have them");
+    semaphore.close();
+    ready(one).unwrap_err();
+    assert_eq!(semaphore.available_permits(), 1, "given back");
+    ready(two).unwrap_err();
+    ready(owned).unwrap_err();
+    ready(two_owned).unwrap_err();
+    assert_eq!(semaphore.available_permits(), 6);
 }
 
 #[test]
