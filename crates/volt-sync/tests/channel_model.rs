@@ -78,7 +78,8 @@ impl Model {
     }
 
     fn can_reserve(&self, count: usize) -> bool {
-        !self.closed && self.senders.is_empty() && self.free() >= count
+        let fits = self.senders.is_empty() && self.free() >= count;
+        !self.closed && (fits || count == 0)
     }
 
     fn serve_senders(&mut self) {

@@ -327,8 +327,7 @@ impl<T> Ring<T> {
         Some(self.capacity.saturating_sub(used + tail.reserved()))
     }
 
-    /// Reserves `count` places, also past waiting senders: for their own service.
-    /// False if there are not as many.
+    /// Reserves `count` places. Past waiting senders only none, or if it `overtake`s: for their own service.
     pub(crate) fn reserve(&self, count: usize, overtake: bool) -> Result<(), Refused> {
         loop {
             // ORD relaxed: the exchange below decides; order against the head see `room`.
@@ -336,7 +335,7 @@ impl<T> Ring<T> {
             if tail.is_closed() {
                 return Err(Refused::Closed);
             }
-            if tail.has_waiters() && !overtake {
+            if tail.has_waiters() && !overtake && count > 0 {
                 return Err(Refused::Full);
             }
             match self.room(tail) {

@@ -236,7 +236,7 @@ impl<T> Sender<T> {
     }
 
     /// Reserves `n` places, and waits until there are as many. Waiting with a large `n` holds back
-    /// the senders that came later.
+    /// the senders that came later. For no places it does not wait.
     ///
     /// # Errors
     /// If the channel is closed, closes while this waits, or never holds `n` messages.
@@ -301,10 +301,10 @@ impl<T> Sender<T> {
         Ok(Permit::new(&self.shared.channel))
     }
 
-    /// Reserves `n` places if there are as many and nobody waits for them.
+    /// Reserves `n` places if there are as many and nobody waits for them, or if `n` is 0.
     ///
     /// # Errors
-    /// [`Full`](TrySendError::Full) or [`Closed`](TrySendError::Closed).
+    /// [`Full`](TrySendError::Full), also of a closed channel that never held `n` messages, or [`Closed`](TrySendError::Closed).
     ///
     /// ```
     /// let (tx, _rx) = volt_sync::mpsc::channel::<()>(2);
@@ -312,8 +312,10 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.try_reserve_many(2).unwrap().len(), 2);
     /// ```
     pub fn try_reserve_many(&self, n: usize) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
-        let n_fits = n.min(self.max_capacity() + 1);
-        self.shared.channel.try_reserve(n_fits).map_err(|why| TrySendError::new((), why))?;
+        if n > self.max_capacity() {
+            return Err(TrySendError::Full(()));
+        }
+        self.shared.channel.try_reserve(n).map_err(|why| TrySendError::new((), why))?;
         Ok(PermitIterator::new(&self.shared.channel, n))
     }
 

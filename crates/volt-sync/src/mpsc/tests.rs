@@ -219,6 +219,28 @@ fn a_large_reservation_holds_back_those_that_came_later() {
 }
 
 #[test]
+fn none_are_reserved_behind_those_that_wait_and_more_than_fit_never() {
+    let (tx, mut rx) = channel(1);
+    tx.try_send(1).unwrap();
+    let mut waits = pin!(tx.send(2));
+    assert!(poll_once(waits.as_mut()).is_pending());
+    assert_eq!(tx.try_reserve_many(0).unwrap().len(), 0);
+    assert_eq!(ready(tx.reserve_many(0)).unwrap().len(), 0);
+    for n in [2, usize::MAX] {
+        assert!(matches!(tx.try_reserve_many(n), Err(TrySendError::Full(()))));
+        assert!(ready(tx.reserve_many(n)).is_err());
+    }
+    rx.close();
+    assert!(ready(waits).is_err());
+    for n in [0, 1] {
+        assert!(matches!(tx.try_reserve_many(n), Err(TrySendError::Closed(()))));
+        assert!(ready(tx.reserve_many(n)).is_err());
+    }
+    // Whatever has happened to the channel since.
+    assert!(matches!(tx.try_reserve_many(2), Err(TrySendError::Full(()))));
+}
+
+#[test]
 fn dropping_the_large_reservation_lets_the_next_one_through() {
     let (tx, mut rx) = channel(2);
     (0..2).for_each(|i| tx.try_send(i).unwrap());

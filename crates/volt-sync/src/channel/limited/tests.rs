@@ -80,6 +80,26 @@ fn reservations_outlive_the_close_alike() {
     }
 }
 
+/// A sender that waits for a place keeps nobody from none.
+#[test]
+fn none_are_reserved_at_once_alike() {
+    for kind in KINDS {
+        let channel = Limited::of(kind, 1);
+        channel.try_send(1).unwrap();
+        let mut sender = pin!(Waiter::new(1));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(channel.poll_reserve(sender.as_mut(), &mut cx).is_pending());
+        assert_eq!(channel.try_reserve(0), Ok(()), "{kind:?}");
+        assert!(channel.poll_reserve(pin!(Waiter::new(0)), &mut cx) == Poll::Ready(Ok(())));
+        assert_eq!(channel.try_recv(), Ok(1));
+        assert!(channel.poll_reserve(sender.as_mut(), &mut cx) == Poll::Ready(Ok(())));
+        assert_eq!((channel.len(), channel.free()), (0, 0));
+        channel.close();
+        assert_eq!(channel.try_reserve(0), Err(Refused::Closed), "{kind:?}");
+        assert!(channel.poll_reserve(pin!(Waiter::new(0)), &mut cx) == Poll::Ready(Err(())));
+    }
+}
+
 #[test]
 fn what_nobody_receives_any_more_leaves_its_places_alike() {
     for kind in KINDS {

@@ -21,9 +21,9 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Takes so many of the free ones, unless others wait.
+    /// Takes so many of the free ones, unless others wait. None can always be had.
     fn reserve(&mut self, count: usize) -> bool {
-        let may = self.senders.is_empty() && count <= self.free;
+        let may = self.senders.is_empty() && count <= self.free || count == 0;
         if may {
             self.free -= count;
         }
