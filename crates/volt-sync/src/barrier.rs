@@ -183,7 +183,7 @@ fn arrive(barrier: &Barrier, mut entry: Pin<&mut Entry>, cx: &Context<'_>) -> bo
     let mut panic = FirstPanic::new();
     let leads = more.is_some();
     if let Some(more) = more {
-        panic.catch(|| barrier.set.wake(wakers, more));
+        panic = barrier.set.wake(wakers, more);
     }
     panic.catch(|| drop(unused));
     panic.resume();

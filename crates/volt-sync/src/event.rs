@@ -18,6 +18,7 @@
 use std::pin::Pin;
 use std::task::Waker;
 
+use crate::first_panic::FirstPanic;
 use crate::wait_set::{Entry, WaitSet};
 use crate::waiter::WAITING;
 use crate::wake_list::WakeList;
@@ -45,24 +46,19 @@ impl Event {
         Listener { event: self, entry: Entry::new(0) }
     }
 
-    /// Wakes all who listen, unless there is nobody. For callers whose condition changes under a
-    /// lock that the waiters take to look at it; see Progress.
+    /// Wakes all who listen, unless there is nobody, and returns the first panic of a waker. For callers
+    /// whose condition changes under a lock that the waiters take to look at it; see Progress.
     #[inline]
-    pub(crate) fn notify_if_waiting(&self) {
-        if !self.waiters.word().is_idle() {
-            self.notify_all();
-        }
+    pub(crate) fn notify_if_waiting(&self) -> FirstPanic {
+        if self.waiters.word().is_idle() { FirstPanic::new() } else { self.notify_all() }
     }
 
-    /// Wakes all who listen.
-    ///
-    /// # Panics
-    /// With a panic of a waker, after all have been woken.
+    /// Wakes all who listen. Returns the first panic of a waker.
     #[cold]
-    pub(crate) fn notify_all(&self) {
+    pub(crate) fn notify_all(&self) -> FirstPanic {
         let mut wakers = WakeList::new();
         let more = self.waiters.locked(|word, lists| lists.open(word, &mut wakers));
-        self.waiters.wake(wakers, more);
+        self.waiters.wake(wakers, more)
     }
 }
 

@@ -9,6 +9,7 @@ type Payload = Box<dyn Any + Send>;
 
 /// The first of several panics, kept until everything else is done.
 #[derive(Default)]
+#[must_use = "a panic is to go on"]
 pub(crate) struct FirstPanic(Option<Payload>);
 
 impl FirstPanic {
@@ -48,6 +49,15 @@ impl FirstPanic {
         if let Some(payload) = self.0 {
             resume_unwind(payload);
         }
+    }
+
+    /// Goes on with the first panic, by somebody who has `value` in hand, which is dropped before: if that panics as
+    /// well, the two must not meet.
+    #[cold]
+    pub(crate) fn resume_without<T>(mut self, value: T) -> ! {
+        self.catch(|| drop(value));
+        self.resume();
+        unreachable!("there was a panic")
     }
 }
 

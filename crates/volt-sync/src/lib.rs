@@ -95,6 +95,8 @@ mod slack;
 #[cfg(test)]
 mod test;
 mod turns;
+#[cfg(all(test, not(volt_loom)))]
+mod two_panics;
 mod wait_set;
 mod waiter;
 mod waiter_slot;

@@ -186,7 +186,7 @@ impl Notify {
     fn open(&self) {
         let mut wakers = WakeList::new();
         let more = self.set.locked(|word, lists| lists.open(word, &mut wakers));
-        self.set.wake(wakers, more);
+        self.set.wake(wakers, more).resume();
     }
 
     #[inline]

@@ -210,18 +210,15 @@ impl<E> WaitSet<E> {
         result
     }
 
-    /// Wakes `wakers` and, if there are `more`, all stale waiters.
-    ///
-    /// # Panics
-    /// If a waker does, after all others have been woken.
-    pub(crate) fn wake(&self, mut wakers: WakeList, mut more: bool) {
+    /// Wakes `wakers` and, if there are `more`, all stale waiters. Returns the first panic of a waker.
+    pub(crate) fn wake(&self, mut wakers: WakeList, mut more: bool) -> FirstPanic {
         let mut panic = FirstPanic::new();
         wakers.wake_all_into(&mut panic);
         while more {
             more = self.locked(|_, lists| lists.complete_stale(&mut wakers));
             wakers.wake_all_into(&mut panic);
         }
-        panic.resume();
+        panic
     }
 }
 

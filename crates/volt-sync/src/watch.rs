@@ -62,6 +62,7 @@ use std::task::Waker;
 
 use self::lock::{Lock, ReadGuard, SPINS, TryRead, WriteGuard};
 use crate::event::Event;
+use crate::first_panic::FirstPanic;
 use crate::primitive::{Arc, AtomicU64, AtomicUsize, spin};
 
 /// The errors of this channel.
@@ -169,17 +170,17 @@ impl<T> Shared<T> {
     /// # Panics
     /// If a waker does, after all have been woken.
     #[inline]
-    fn publish(&self, guard: WriteGuard<'_, T>) {
+    fn publish(&self, guard: WriteGuard<'_, T>) -> FirstPanic {
         // ORD relaxed: it is this sender's turn, and no other thread changes the word meanwhile.
         let version = self.version.load(Relaxed);
         // ORD[WA1] release: publishes the value to those who look without the lock.
         self.version.store(version.wrapping_add(STEP), Release);
         if guard.unlock() {
-            self.changed.notify_all();
+            self.changed.notify_all()
         } else {
             // A waiter listens and then looks at the version under the lock (`listened`): if it had
             // the lock before us, we see it listening; if after us, it sees our version.
-            self.changed.notify_if_waiting();
+            self.changed.notify_if_waiting()
         }
     }
 
@@ -192,7 +193,7 @@ impl<T> Shared<T> {
         // Killed by `watch::model::a_receiver_wakes_up_after_a_sender_that_changed_nothing`.
         #[cfg(not(volt_mutant = "watch_long"))]
         if tasks {
-            self.changed.notify_all();
+            self.changed.notify_all().resume();
         }
     }
 

@@ -263,7 +263,7 @@ impl<T> Drop for Receiver<T> {
         // The values go also if a waker or one of them panics.
         let mut panic = FirstPanic::new();
         if last {
-            panic.catch(|| self.shared.abandoned.notify_all());
+            panic = self.shared.abandoned.notify_all();
         }
         // The values that still count on this receiver; those that are overwritten are skipped.
         self.next = self.next.max(end.saturating_sub(self.shared.ring.capacity()));

@@ -108,7 +108,10 @@ impl<T> Sender<T> {
         let (receivers, overwritten) = self.shared.ring.write(value).map_err(SendError)?;
         // A receiver listens and then looks under the tail's lock. Its lock comes either before ours,
         // then we see it listening, or after, then it sees the value.
-        self.shared.arrived.notify_if_waiting();
+        let panic = self.shared.arrived.notify_if_waiting();
+        if panic.happened() {
+            panic.resume_without(overwritten);
+        }
         drop(overwritten);
         Ok(usize::try_from(receivers).unwrap_or(usize::MAX))
     }
@@ -265,7 +268,7 @@ impl<T> Drop for Sender<T> {
         // ORD[BS1] acquire: what the others did comes before the close.
         if self.shared.senders.fetch_sub(1, AcqRel) == 1 {
             self.shared.ring.lock().closed = true;
-            self.shared.arrived.notify_all();
+            self.shared.arrived.notify_all().resume();
         }
     }
 }

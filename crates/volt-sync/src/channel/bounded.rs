@@ -171,7 +171,8 @@ impl<T> Bounded<T> {
                 self.settle_receivers(queues);
                 more
             })
-        });
+        })
+        .resume();
         true
     }
 

@@ -51,6 +51,7 @@ use super::only_turns::OnlyTurns;
 use super::waiter::{Place, Queue, State, Waiter, wake_in_rounds};
 use crate::cache_padded::Spaced;
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::wake_list::WakeList;
 
 /// How many messages a list holds; under its lock.
@@ -233,7 +234,10 @@ impl<T, L: Limit> List<T, L> {
             Ok(then) => {
                 // SAFETY: there was a message.
                 let message = unsafe { message.assume_init() };
-                self.finish(then);
+                let panic = self.finish(then);
+                if panic.happened() {
+                    panic.resume_without(message);
+                }
                 Ok(message)
             }
             Err(true) => Err(TryRecvError::Disconnected),
@@ -258,18 +262,16 @@ impl<T, L: Limit> List<T, L> {
         })
     }
 
-    /// A place was freed: serves senders that sleep.
+    /// A place was freed: serves senders that sleep. Returns the first panic of a waker.
     #[inline(always)]
-    fn finish(&self, then: Then<T>) {
+    fn finish(&self, then: Then<T>) -> FirstPanic {
         drop(then.unused);
-        if then.senders_wait {
-            self.serve_senders();
-        }
+        if then.senders_wait { self.serve_senders() } else { FirstPanic::new() }
     }
 
     #[inline(never)]
-    fn serve_senders(&self) {
-        wake_in_rounds(|wakes| self.0.content.with(|content| content.serve(wakes)));
+    fn serve_senders(&self) -> FirstPanic {
+        wake_in_rounds(|wakes| self.0.content.with(|content| content.serve(wakes)))
     }
 
     /// As `try_recv`, not inlined: what it keeps on the stack is not for a bounded channel's receive
@@ -300,7 +302,10 @@ impl<T, L: Limit> List<T, L> {
                     let message = unsafe { message.assume_init() };
                     waiter.set_state(State::Done);
                     coop::made_progress();
-                    self.finish(then);
+                    let panic = self.finish(then);
+                    if panic.happened() {
+                        panic.resume_without(message);
+                    }
                     return Poll::Ready(Ok(message));
                 }
                 Err(true) => {
@@ -364,7 +369,10 @@ impl<T, L: Limit> List<T, L> {
                     let message = unsafe { message.assume_init() };
                     self.0.only_turns.found();
                     coop::made_progress();
-                    self.finish(then);
+                    let panic = self.finish(then);
+                    if panic.happened() {
+                        panic.resume_without(message);
+                    }
                     return Poll::Ready(Some(message));
                 }
                 Err(true) => {
@@ -415,7 +423,7 @@ impl<T, L: Limit> List<T, L> {
                 let then = self.pop_many(into, count);
                 self.0.only_turns.found();
                 coop::made_progress();
-                self.finish(then);
+                self.finish(then).resume();
             } else if limit > 0 && !is_final {
                 if self.0.only_turns.give(cx) || self.register_only(cx.waker()) {
                     return Poll::Pending;
@@ -464,7 +472,8 @@ impl<T, L: Limit> List<T, L> {
                     || content.receivers.pop_into(wakes, State::Notified)
                     || content.waiting_for_close.pop_into(wakes, State::Closed)
             })
-        });
+        })
+        .resume();
         first == Some(true)
     }
 

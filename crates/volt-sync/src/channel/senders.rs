@@ -167,10 +167,8 @@ pub(crate) trait Senders<T>: Sized {
         let mut panic = FirstPanic::new();
         if state == State::Waiting {
             let mut removed = None;
-            panic.catch(|| {
-                // SAFETY: alive; a WAITING sender is in this queue.
-                wake_in_rounds(|wakes| unsafe { self.leave_queue(node, &mut removed, wakes) });
-            });
+            // SAFETY: alive; a WAITING sender is in this queue.
+            panic = wake_in_rounds(|wakes| unsafe { self.leave_queue(node, &mut removed, wakes) });
             panic.catch(|| drop(removed));
         }
         // SAFETY: alive, as the caller holds it.

@@ -409,21 +409,17 @@ impl Queue {
 
 /// Wakes any number of waiters in rounds of what fits on the stack.
 ///
-/// `round` collects wakers under the lock and says whether there are more.
-///
-/// # Panics
-/// If a waker panics, with the first such panic, after all the others have been woken.
-pub(crate) fn wake_in_rounds(mut round: impl FnMut(&mut WakeList) -> bool) {
+/// `round` collects wakers under the lock and says whether there are more. Returns the first panic of a waker.
+pub(crate) fn wake_in_rounds(mut round: impl FnMut(&mut WakeList) -> bool) -> FirstPanic {
     let mut panic = FirstPanic::new();
     loop {
         let mut wakes = WakeList::new();
         let more = round(&mut wakes);
         wakes.wake_all_into(&mut panic);
         if !more {
-            break;
+            return panic;
         }
     }
-    panic.resume();
 }
 
 #[cfg(all(test, volt_loom))]

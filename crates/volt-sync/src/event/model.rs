@@ -42,7 +42,7 @@ fn notify_all_reaches_whoever_does_not_see_the_change() {
             })
             .collect();
         shared.flag.store(true, Relaxed);
-        shared.event.notify_all();
+        shared.event.notify_all().resume();
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     });
 }
@@ -63,7 +63,7 @@ fn notify_if_waiting_relies_on_the_callers_lock() {
         let guard = shared.lock.lock().unwrap();
         shared.flag.store(true, Relaxed);
         drop(guard);
-        shared.event.notify_if_waiting();
+        shared.event.notify_if_waiting().resume();
         waiter.join().unwrap();
     });
 }
@@ -74,7 +74,7 @@ fn a_listener_is_dropped_or_changes_its_waker_while_it_is_notified() {
         let shared = shared();
         let notifier = {
             let shared = shared.clone();
-            thread::spawn(move || shared.event.notify_all())
+            thread::spawn(move || shared.event.notify_all().resume())
         };
         {
             let mut listener = Box::pin(shared.event.listener());

@@ -21,9 +21,9 @@ fn all_listeners_are_woken_once_also_beyond_one_batch() {
     let waker = Waker::from(counter.clone());
     let mut listeners: Vec<_> = (0..100).map(|_| Box::pin(event.listener())).collect();
     listeners.iter_mut().for_each(|listener| listener.as_mut().listen(&waker));
-    event.notify_if_waiting();
+    event.notify_if_waiting().resume();
     assert_eq!(counter.0.load(SeqCst), 100);
-    event.notify_all();
+    event.notify_all().resume();
     assert_eq!(counter.0.load(SeqCst), 100, "nobody listens any more");
 }
 
@@ -39,7 +39,7 @@ fn a_dropped_listener_is_not_woken_and_its_waker_is_freed() {
         second.as_mut().listen(&waker);
     }
     assert_eq!(Arc::strong_count(&counter), 1);
-    event.notify_all();
+    event.notify_all().resume();
     assert_eq!(counter.0.load(SeqCst), 0);
 }
 
@@ -60,9 +60,9 @@ fn listening_again_inside_a_wake_up_waits_for_the_next_notification() {
     let again = Arc::new(Again::default());
     let mut listener = Box::pin(EVENT.listener());
     listener.as_mut().listen(&Waker::from(again.clone()));
-    EVENT.notify_all();
+    EVENT.notify_all().resume();
     assert_eq!(again.0.load(SeqCst), 1);
-    EVENT.notify_all();
+    EVENT.notify_all().resume();
     assert_eq!(again.0.load(SeqCst), 2);
     let listeners = std::mem::take(&mut *again.1.lock().unwrap());
     drop(listeners);
@@ -83,7 +83,8 @@ fn a_panicking_waker_does_not_keep_the_others_asleep() {
     for (number, listener) in listeners.iter_mut().enumerate() {
         listener.as_mut().listen(if number % 3 == 0 { &panics } else { &counts });
     }
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| event.notify_all()));
+    let result =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| event.notify_all().resume()));
     assert!(result.is_err());
     assert_eq!(counter.0.load(SeqCst), 26);
 }

@@ -46,6 +46,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::task::{Poll, Waker};
 
+use crate::first_panic::FirstPanic;
 use crate::primitive::{AtomicU8, UnsafeCell, spin};
 
 const RX_WAKER: u8 = 1;
@@ -77,12 +78,39 @@ pub(super) enum Received<T> {
     Value(T),
 }
 
-/// Wakers to be dropped when the half has done its last step: dropping them is user code, and its
-/// panic must not keep the other half from learning of the end.
+/// Wakers for the time when the half has done its last step: they are user code, and their panics must
+/// not keep the other half from learning of the end.
 #[derive(Default)]
 struct Wakers {
+    /// The other half's, to be woken.
+    wake: Option<Waker>,
+    /// To be dropped.
     own: Option<Waker>,
+    /// To be dropped, too: nobody waits with it any more.
     other: Option<Waker>,
+}
+
+impl Wakers {
+    /// Does what is to be done with them. Returns the first panic.
+    #[cold]
+    fn finish(self) -> FirstPanic {
+        let Self { wake, own, other } = self;
+        let mut panic = FirstPanic::new();
+        panic.catch(|| wake.into_iter().for_each(Waker::wake));
+        panic.catch(|| drop(own));
+        panic.catch(|| drop(other));
+        panic
+    }
+
+    /// The same, for callers that have no value in hand which a panic would drop.
+    #[inline]
+    fn end(self) {
+        match self {
+            Self { wake: None, own: None, other: None } => {}
+            Self { wake: Some(waker), own: None, other: None } => waker.wake(),
+            wakers => wakers.finish().resume(),
+        }
+    }
 }
 
 /// One half's waker: its bit, its cell, and when there is no use in registering it.
@@ -243,12 +271,17 @@ impl<T> Inner<T> {
         let mut last = Wakers::default();
         // SAFETY: the obligations of this function, handed on.
         if unsafe { Self::complete(this, VALUE, &mut last) } {
+            last.end();
             return Ok(());
         }
         // SAFETY: not completed, so alive and ours; the value was written above.
         let value = inner.value.with(|cell| unsafe { cell.cast::<T>().read() });
         // SAFETY: the obligations of this function, handed on; nothing of `inner` is used after it.
         unsafe { Self::complete(this, 0, &mut last) };
+        let panic = last.finish();
+        if panic.happened() {
+            panic.resume_without(value);
+        }
         Err(value)
     }
 
@@ -260,10 +293,11 @@ impl<T> Inner<T> {
         let mut last = Wakers::default();
         // SAFETY: the obligations of this function, handed on.
         unsafe { Self::complete(this, 0, &mut last) };
+        last.end();
     }
 
     /// The sender's last step. False if `value` is VALUE and the channel is closed: then the sender
-    /// has not left. Wakers that nobody needs any more go to `last`.
+    /// has not left. The wakers go to `last`.
     ///
     /// # Safety
     /// As [`send`](Self::send), if the result is true.
@@ -302,9 +336,7 @@ impl<T> Inner<T> {
                 Err(now) => state = now,
             }
         }
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        last.wake = waker;
         true
     }
 
@@ -387,13 +419,25 @@ impl<T> Inner<T> {
     pub(super) unsafe fn drop_receiver(this: NonNull<Self>) {
         // SAFETY: alive (obligation 1).
         let inner = unsafe { this.as_ref() };
-        // Dropped at the end: see `Wakers`.
         // ORD relaxed: only whether our own waker is there; `withdraw` looks again.
-        let _own = if inner.state.load(Relaxed) & (RX_WAKER | COMPLETE) == RX_WAKER {
-            inner.withdraw(&inner.receiver()).1
-        } else {
-            None
-        };
+        if inner.state.load(Relaxed) & (RX_WAKER | COMPLETE) == RX_WAKER {
+            // Dropped at the end: see `Wakers`.
+            let (_, own) = inner.withdraw(&inner.receiver());
+            let mut panic = FirstPanic::new();
+            // SAFETY: the obligations of this function, handed on.
+            panic.catch(|| unsafe { Self::drop_receiver_without_waker(this) });
+            panic.catch(|| drop(own));
+            return panic.resume();
+        }
+        // SAFETY: the obligations of this function, handed on.
+        unsafe { Self::drop_receiver_without_waker(this) };
+    }
+
+    /// The same, when the receiver has no waker in its cell.
+    ///
+    /// # Safety
+    /// As [`drop_receiver`](Self::drop_receiver).
+    unsafe fn drop_receiver_without_waker(this: NonNull<Self>) {
         // SAFETY: the obligations of this function, handed on.
         if unsafe { Self::close_with(this, CLOSED | GONE) } {
             return;

@@ -241,7 +241,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         // ORD[WA3] release: what this receiver did before it left.
         if self.shared.receivers.fetch_sub(1, Release) == 1 {
-            self.shared.abandoned.notify_all();
+            self.shared.abandoned.notify_all().resume();
         }
     }
 }

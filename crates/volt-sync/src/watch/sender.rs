@@ -116,7 +116,7 @@ impl<T> Sender<T> {
         panic.catch(|| modified = modify(&mut guard));
         if modified {
             // The closure has not panicked, so that there is none to lose.
-            self.shared.publish(guard);
+            self.shared.publish(guard).resume();
         } else {
             panic.catch(|| self.shared.leave_as_it_is(guard));
         }
@@ -134,7 +134,10 @@ impl<T> Sender<T> {
     pub fn send_replace(&self, value: T) -> T {
         let mut guard = self.shared.value.write();
         let old = std::mem::replace(&mut *guard, value);
-        self.shared.publish(guard);
+        let panic = self.shared.publish(guard);
+        if panic.happened() {
+            panic.resume_without(old);
+        }
         old
     }
 
@@ -255,7 +258,7 @@ impl<T> Drop for Sender<T> {
         if self.shared.senders.fetch_sub(1, AcqRel) == 1 {
             // ORD[WA2] release: what the last sender did before it left.
             self.shared.version.fetch_or(CLOSED, Release);
-            self.shared.changed.notify_all();
+            self.shared.changed.notify_all().resume();
         }
     }
 }

@@ -24,7 +24,12 @@ impl<T> Bounded<T> {
     #[inline(always)]
     fn freed_after(&self, value: T) -> T {
         if size_of::<T>() > size_of::<usize>() {
-            self.freed();
+            if self.senders_wait() {
+                let panic = self.serve_senders();
+                if panic.happened() {
+                    panic.resume_without(value);
+                }
+            }
             return value;
         }
         if self.senders_wait() { self.serve_senders_after(value) } else { value }
@@ -32,7 +37,10 @@ impl<T> Bounded<T> {
 
     #[inline(never)]
     fn serve_senders_after(&self, value: T) -> T {
-        self.serve_senders();
+        let panic = self.serve_senders();
+        if panic.happened() {
+            panic.resume_without(value);
+        }
         value
     }
 
@@ -41,11 +49,7 @@ impl<T> Bounded<T> {
         let mut attempt = 0;
         loop {
             match self.ring.claim_head() {
-                Ok(full) => {
-                    let value = full.take();
-                    self.freed();
-                    return Ok(value);
-                }
+                Ok(full) => return Ok(self.freed_after(full.take())),
                 Err(Nothing::Busy) => spin(attempt),
                 Err(nothing) => return Err(nothing.into()),
             }
@@ -342,7 +346,8 @@ impl<T> Bounded<T> {
                 self.settle_receivers(queues);
                 more
             })
-        });
+        })
+        .resume();
     }
 
     /// Clears the receivers' flag if nobody is queued.

@@ -11,6 +11,7 @@ use crate::channel::ring::Free;
 use crate::channel::senders::Senders;
 use crate::channel::waiter::{Place, State, Waiter, wake_in_rounds};
 use crate::coop;
+use crate::first_panic::FirstPanic;
 use crate::primitive::spin;
 use crate::wake_list::WakeList;
 
@@ -166,7 +167,7 @@ impl<T> Bounded<T> {
     #[inline]
     pub(super) fn freed(&self) {
         if self.senders_wait() {
-            self.serve_senders();
+            self.serve_senders().resume();
         }
     }
 
@@ -178,9 +179,10 @@ impl<T> Bounded<T> {
         self.waiting.senders.load(SeqCst)
     }
 
+    /// Serves senders that sleep. Returns the first panic of a waker.
     #[inline(never)]
-    pub(super) fn serve_senders(&self) {
-        wake_in_rounds(|wakes| self.waiting.queues.with(|queues| self.serve(queues, wakes)));
+    pub(super) fn serve_senders(&self) -> FirstPanic {
+        wake_in_rounds(|wakes| self.waiting.queues.with(|queues| self.serve(queues, wakes)))
     }
 
     /// Reserves for the oldest senders what they need. True if `wakes` was too short.

@@ -148,7 +148,8 @@ impl<T> List<T, Places> {
         wake_in_rounds(|wakes| {
             first.take().into_iter().for_each(|waker| wakes.push(waker));
             self.0.content.with(|content| content.pop_receivers(wakes))
-        });
+        })
+        .resume();
     }
 }
 
@@ -229,7 +230,8 @@ impl<T> Senders<T> for List<T, Places> {
                 content.limit.leave(count.take().unwrap_or(0));
                 content.serve(wakes) || content.is_final() && content.pop_receivers(wakes)
             })
-        });
+        })
+        .resume();
     }
 
     fn enqueue_sender(&self, mut waiter: Pin<&mut Waiter>, waker: &Waker) -> Result<(), Refused> {
