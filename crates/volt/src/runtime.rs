@@ -153,7 +153,8 @@ use scheduler::worker::{Turn, Worker};
 /// the drop waits for the running polls to return, however long they take.
 ///
 /// It may be dropped on a thread of its own that may block. A closure of `spawn_blocking` that drops
-/// its runtime waits for all but itself. `block_in_place` in a task, or in `block_on`, of the runtime
+/// its runtime waits for all but itself; the destructor of a thread-local of such a thread, for what runs on the others,
+/// but not for their destructors. `block_in_place` in a task, or in `block_on`, of the runtime
 /// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
 /// the background.
 ///

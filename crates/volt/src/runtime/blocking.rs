@@ -46,7 +46,9 @@
 //! 3. User code (closures, hooks, names of threads, drops) runs outside the lock. Only the start of a
 //!    thread is done under it: so a failure is known before the closure is accepted.
 //! 4. Each closure that `around_task` was told of is reported gone, once.
-//! 5. A thread of the pool that ends it does not wait for itself.
+//! 5. A thread of the pool that ends it does not wait for itself, nor for one that waits for it: one that has
+//!    ended its part, and ends the pool in the destructor of a thread-local, is not counted, and joins nobody. Each
+//!    thread joins the one that ended before it, and says that it was the last one before that.
 //!
 //! Ordering edges: all under the lock, or the parker's [PK1]; `waiting` is a hint.
 //!

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use super::pool::Part;
 use super::{Config, Pool};
 
 fn config(max_threads: usize, keep_alive: Duration) -> Config {
@@ -182,6 +183,42 @@ fn shutdown_by_an_own_thread() {
             assert!(pool2.shutdown(None));
             assert_eq!(other.load(SeqCst), 1);
             done2.unpark();
+        }));
+        done.park();
+    });
+}
+
+/// Shuts a pool down when its thread, one of the pool's, ends.
+struct EndsPool(
+    std::cell::RefCell<Option<(Pool, Arc<AtomicUsize>, Arc<volt_sync::internal::Parker>)>>,
+);
+
+impl Drop for EndsPool {
+    fn drop(&mut self) {
+        if let Some((pool, other, done)) = self.0.take() {
+            // The thread-local that says so is gone here as well, as it is not with real threads.
+            assert!(pool.shutdown_by(Some(Part::Ended), None));
+            assert_eq!(other.load(SeqCst), 1);
+            done.unpark();
+        }
+    }
+}
+
+loom::thread_local! {
+    static ENDS_POOL: EndsPool = EndsPool(std::cell::RefCell::new(None));
+}
+
+/// A thread whose part has ended does so in the destructor of a thread-local: it waits for the other one, which joins it.
+#[test]
+fn shutdown_by_a_thread_that_has_ended_its_part() {
+    loom::model(|| {
+        let pool = Pool::new(config(2, Duration::ZERO));
+        let other = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(volt_sync::internal::Parker::new());
+        drop(pool.spawn_mandatory(count(&other)).unwrap());
+        let (pool2, done2) = (pool.clone(), done.clone());
+        drop(pool.spawn_mandatory(move || {
+            ENDS_POOL.with(|ends| *ends.0.borrow_mut() = Some((pool2, other, done2)));
         }));
         done.park();
     });

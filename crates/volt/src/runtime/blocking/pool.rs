@@ -25,13 +25,22 @@ pub(super) type Hook = std::sync::Arc<dyn Fn() + Send + Sync>;
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 volt_sync::internal::primitive::const_thread_local! {
-    /// The pool that this thread belongs to: an address to compare.
-    static POOL: Cell<*const ()> = Cell::new(ptr::null());
+    /// The pool that this thread belongs to, an address to compare, and what it does there.
+    static PLACE: Cell<(*const (), Part)> = Cell::new((ptr::null(), Part::Works));
+}
+
+/// What a thread does for its pool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It runs what the pool is for, or its hooks.
+    Works,
+    /// No more: its thread-locals are destroyed. The pool does not count it, and one that ends after it joins it.
+    Ended,
 }
 
 /// True on the threads of any pool.
 pub(crate) fn is_blocking_thread() -> bool {
-    POOL.try_with(|pool| !pool.get().is_null()).unwrap_or(false)
+    PLACE.try_with(|place| !place.get().0.is_null()).unwrap_or(false)
 }
 
 /// What the runtime's builder says about blocking threads.
@@ -96,7 +105,7 @@ struct Inner {
     exempt: usize,
     /// The name of the next thread, if it was made already.
     name: Option<String>,
-    /// The thread that ended last; the next one to end, or `shutdown`, joins it.
+    /// The thread that ended last; the next one to end, or `shutdown` (invariant 5), joins it.
     ended: Option<thread::JoinHandle<()>>,
     /// The handles of the running threads.
     handles: Vec<(usize, thread::JoinHandle<()>)>,
@@ -275,7 +284,7 @@ impl Pool {
     fn thread(self, number: usize, job: Option<Job>) {
         let shared = &*self.0;
         context::set_stack_size(shared.config.stack_size);
-        let _ended = POOL.try_with(|pool| pool.set(self.address()));
+        self.begin(Part::Works);
         if let Some(hook) = &shared.config.on_start {
             if job.is_none() {
                 self.pass_on();
@@ -294,11 +303,13 @@ impl Pool {
         let last = inner.alive <= inner.exempt && inner.shutdown;
         let earlier = std::mem::replace(&mut inner.ended, own);
         drop(inner);
-        if let Some(earlier) = earlier {
-            let _its_panic = earlier.join();
-        }
+        self.begin(Part::Ended);
+        // First, since the earlier one may be who waits.
         if last {
             shared.ended.unpark();
+        }
+        if let Some(earlier) = earlier {
+            let _its_panic = earlier.join();
         }
     }
 
@@ -396,22 +407,34 @@ impl Pool {
         }
     }
 
-    /// What [`POOL`] holds on the threads of this pool.
+    /// The identity of the pool.
     fn address(&self) -> *const () {
         ptr::from_ref(&*self.0).cast()
     }
 
-    /// True on the threads of this pool.
-    fn is_own_thread(&self) -> bool {
-        POOL.try_with(|pool| pool.get() == self.address()).unwrap_or(false)
+    /// From here on this thread does that for the pool.
+    fn begin(&self, part: Part) {
+        let _ended = PLACE.try_with(|place| place.set((self.address(), part)));
+    }
+
+    /// What this thread does for the pool, if it is one of the pool's.
+    fn part(&self) -> Option<Part> {
+        let (pool, part) = PLACE.try_with(Cell::get).ok()?;
+        (pool == self.address()).then_some(part)
     }
 
     /// Ends the pool: no more closures are accepted, those that have not begun are dropped here
     /// (except mandatory ones). Then waits for the threads, for `timeout` at most; `None`: until
-    /// they have ended. Returns whether they have. A thread of the pool does not wait for itself.
+    /// they have ended. Returns whether they have. A thread of the pool does not wait for itself; a
+    /// thread-local of it, for none to be gone, but only for what they run.
     pub(crate) fn shutdown(&self, timeout: Option<Duration>) -> bool {
+        self.shutdown_by(self.part(), timeout)
+    }
+
+    /// As [`shutdown`](Self::shutdown), on a thread that does this for the pool.
+    pub(super) fn shutdown_by(&self, part: Option<Part>, timeout: Option<Duration>) -> bool {
         let shared = &*self.0;
-        let own = usize::from(self.is_own_thread());
+        let own = usize::from(part == Some(Part::Works));
         let mut inner = shared.lock();
         let first = !std::mem::replace(&mut inner.shutdown, true);
         inner.exempt = own;
@@ -438,7 +461,9 @@ impl Pool {
         }
         let mut inner = shared.lock();
         let all = inner.alive <= own;
-        let ended = if all { inner.ended.take() } else { None };
+        // It may be the current thread, or one that waits until this one is gone.
+        let joins = all && part != Some(Part::Ended);
+        let ended = if joins { inner.ended.take() } else { None };
         drop(inner);
         if let Some(thread) = ended {
             let _its_panic = thread.join();

@@ -370,3 +370,55 @@ fn spare_threads_are_used_again() {
     assert!(pool.shutdown(None));
     assert_eq!(pool.metrics(), (0, 0, 0));
 }
+
+/// Ends a pool when its thread ends, and tells whether all threads had ended.
+struct EndsPool(std::cell::RefCell<Option<(Pool, mpsc::Sender<bool>)>>);
+
+impl Drop for EndsPool {
+    fn drop(&mut self) {
+        if let Some((pool, tell)) = self.0.take() {
+            tell.send(pool.shutdown(None)).unwrap();
+        }
+    }
+}
+
+thread_local! {
+    static ENDS_POOL: EndsPool = const { EndsPool(std::cell::RefCell::new(None)) };
+}
+
+/// Some end before that thread, some while it waits, and some are idle.
+#[test]
+fn shutdown_in_a_thread_local_of_an_own_thread() {
+    for (earlier, later, idle) in [(0, 0, 0), (0, 1, 0), (0, 3, 0), (2, 0, 0), (2, 2, 2), (0, 0, 1)]
+    {
+        let keep_alive = Duration::from_millis(if idle > 0 { 10_000 } else { 1 });
+        let pool = Pool::new(Config { keep_alive, ..Config::default() });
+        let occupied: Vec<_> = (0..earlier + later + idle + 1).map(|_| occupy(&pool)).collect();
+        let (handles, mut releases): (Vec<_>, Vec<_>) = occupied.into_iter().unzip();
+        drop(releases.split_off(later + 1));
+        let (tell, told) = mpsc::channel();
+        let theirs = pool.clone();
+        let (begin, begun) = mpsc::channel();
+        // Its thread ends for idleness, or since the pool ends, for which it says itself.
+        let ends = pool.spawn(move || {
+            ENDS_POOL.with(|ends| *ends.0.borrow_mut() = Some((theirs, tell)));
+            begin.send(()).unwrap();
+        });
+        begun.recv().unwrap();
+        if idle > 0 {
+            // Nobody ends by itself: this is the shutdown, and the other one, which is late, does not wait.
+            releases.clear();
+            assert!(pool.shutdown(None));
+        } else {
+            thread::sleep(Duration::from_millis(30));
+            releases.clear();
+        }
+        let all = told.recv_timeout(Duration::from_secs(20)).unwrap();
+        assert!(all || idle > 0, "{earlier} {later}");
+        join(ends.unwrap());
+        for handle in handles {
+            assert!(join(handle));
+        }
+        assert_eq!(pool.metrics(), (0, 0, 0));
+    }
+}

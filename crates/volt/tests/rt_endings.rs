@@ -1,0 +1,84 @@
+//! Ends of runtimes in awkward places: in destructors of thread-locals.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
+
+use volt::runtime::Builder;
+
+const HANGS: Duration = Duration::from_secs(20);
+
+/// Calls its closure when its thread ends.
+struct AtEnd(Option<Box<dyn FnOnce()>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
+    }
+}
+
+thread_local! {
+    static AT_END: RefCell<AtEnd> = const { RefCell::new(AtEnd(None)) };
+}
+
+fn at_end(work: impl FnOnce() + 'static) {
+    AT_END.with(|at_end| at_end.borrow_mut().0 = Some(Box::new(work)));
+}
+
+fn builder(multi: bool) -> Builder {
+    let mut builder =
+        if multi { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    builder.worker_threads(1).enable_all();
+    builder
+}
+
+/// It waits for the closures of other threads, and neither for its own thread nor for those that wait for that one to end.
+#[test]
+fn a_thread_local_of_a_blocking_thread_drops_the_runtime() {
+    for (multi, others) in (0..3).flat_map(|others| [(true, others), (false, others)]) {
+        let keep_alive = Duration::from_millis(20);
+        let runtime = builder(multi).thread_keep_alive(keep_alive).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let gate = Arc::new(Barrier::new(others + 1));
+        let done = Arc::new(AtomicUsize::new(0));
+        for _ in 0..others {
+            let (gate, done) = (gate.clone(), done.clone());
+            runtime.spawn_blocking(move || {
+                gate.wait();
+                std::thread::sleep(10 * keep_alive);
+                done.fetch_add(1, SeqCst);
+            });
+        }
+        let handle = runtime.handle().clone();
+        handle.spawn_blocking(move || {
+            at_end(move || {
+                drop(runtime);
+                tell.send(done.load(SeqCst)).unwrap();
+            });
+            gate.wait();
+        });
+        drop(handle);
+        assert_eq!(told.recv_timeout(HANGS), Ok(others), "multi-thread: {multi}");
+    }
+}
+
+/// The same of a thread that was in a worker's place.
+#[test]
+fn a_thread_local_of_a_worker_drops_the_runtime() {
+    let runtime = builder(true).build().unwrap();
+    let (tell, told) = mpsc::channel();
+    let handle = runtime.handle().clone();
+    // Another thread is the worker from there on, and this one ends.
+    handle.spawn(async move {
+        volt::task::block_in_place(|| ());
+        at_end(move || {
+            drop(runtime);
+            tell.send(()).unwrap();
+        });
+    });
+    assert_eq!(told.recv_timeout(HANGS), Ok(()));
+}
