@@ -156,7 +156,8 @@ use scheduler::worker::{Turn, Worker};
 /// its runtime waits for all but itself; the destructor of a thread-local of such a thread, for what runs on the others,
 /// but not for their destructors. `block_in_place` in a task, or in `block_on`, of the runtime
 /// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
-/// the background.
+/// the background. So it does in [`on_thread_start`](Builder::on_thread_start) and
+/// [`on_thread_stop`](Builder::on_thread_stop), which are part of what a thread of it does.
 ///
 /// A future's drop may block at a shutdown, and wait there for another task of the runtime, by
 /// [`JoinHandle::join`] or `block_on` (on a worker in `block_in_place`, as ever): that task is cancelled
@@ -370,8 +371,9 @@ impl Runtime {
         let start = primitive::now();
         let wait = timeout != Some(Duration::ZERO);
         let may_wait = !context::in_async();
-        // In `block_in_place`, the poll below on the stack cannot return before we do.
-        let inside = context::is_inside(shared);
+        // In `block_in_place`, the poll below on the stack cannot return before we do; nor can the thread of a hook go on.
+        let in_hook = shared.threads.is_one() || shared.blocking.is_in_hook();
+        let inside = in_hook || context::is_inside(shared);
         let timeout = if may_wait && !inside { timeout } else { Some(Duration::ZERO) };
         if shared.begin_shutdown() && shared.is_current_thread() {
             // There are no other threads of the runtime: the tasks are dropped here.
@@ -572,6 +574,7 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()>
     let theirs = shared.clone();
     // The thread is counted until it has let go of the scheduler, or could not be started.
     let body = move || {
+        alive.come();
         let _alive = alive;
         let shared = theirs;
         worker_thread(&shared, index);

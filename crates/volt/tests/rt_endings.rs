@@ -1,12 +1,12 @@
-//! Ends of runtimes in awkward places: in destructors of thread-locals.
+//! Ends of runtimes in awkward places: in destructors of thread-locals and in hooks.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, mpsc};
-use std::time::Duration;
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
-use volt::runtime::Builder;
+use volt::runtime::{Builder, Runtime};
 
 const HANGS: Duration = Duration::from_secs(20);
 
@@ -81,4 +81,74 @@ fn a_thread_local_of_a_worker_drops_the_runtime() {
         });
     });
     assert_eq!(told.recv_timeout(HANGS), Ok(()));
+}
+
+/// The shutdown goes on when the hook has returned, since it would wait for that.
+#[test]
+fn a_hook_of_a_workers_thread_drops_the_runtime() {
+    // The hooks of which threads: a worker's, and that of one which takes its place; and they end in this order.
+    for (stop, thread) in [(false, 0), (false, 1), (true, 0)] {
+        let slot = Arc::new(Mutex::new(None::<Runtime>));
+        let (tell, told) = mpsc::channel();
+        let (theirs, calls) = (slot.clone(), AtomicUsize::new(0));
+        let hook = move || {
+            if calls.fetch_add(1, SeqCst) != thread {
+                return;
+            }
+            let start = Instant::now();
+            let runtime = loop {
+                if let Some(runtime) = theirs.lock().unwrap().take() {
+                    break runtime;
+                }
+                assert!(start.elapsed() < HANGS);
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            drop(runtime);
+            tell.send(()).unwrap();
+        };
+        let mut builder = builder(true);
+        if stop {
+            builder.on_thread_stop(hook)
+        } else {
+            builder.on_thread_start(hook)
+        };
+        let runtime = builder.build().unwrap();
+        let alive = Arc::new(());
+        let held = alive.clone();
+        let handle = runtime.handle().clone();
+        *slot.lock().unwrap() = Some(runtime);
+        let task = handle.spawn(async move {
+            let _held = held;
+            volt::task::block_in_place(|| ());
+            std::future::pending::<()>().await;
+        });
+        assert_eq!(told.recv_timeout(HANGS), Ok(()), "at its end: {stop}, thread {thread}");
+        assert!(task.join().unwrap_err().is_cancelled());
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+}
+
+/// A worker waits for a closure that waits for the thread whose hook it is.
+#[test]
+fn a_hook_of_a_blocking_thread_drops_the_runtime() {
+    let slot = Arc::new(Mutex::new(None::<Runtime>));
+    let theirs = slot.clone();
+    let hook = move || drop(theirs.lock().unwrap().take());
+    let mut builder = builder(true);
+    let runtime = builder.max_blocking_threads(1).on_thread_start(hook).build().unwrap();
+    // The worker is past its hook.
+    let (begin, begun) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    runtime.spawn(async move {
+        begin.send(()).unwrap();
+        goes.recv().unwrap();
+        let closure = volt::task::spawn_blocking(|| ());
+        tell.send(closure.join().is_ok()).unwrap();
+    });
+    begun.recv().unwrap();
+    *slot.lock().unwrap() = Some(runtime);
+    go.send(()).unwrap();
+    // It runs, or the shutdown has come before it.
+    told.recv_timeout(HANGS).unwrap();
 }

@@ -32,8 +32,10 @@ volt_sync::internal::primitive::const_thread_local! {
 /// What a thread does for its pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// It runs what the pool is for, or its hooks.
+    /// It runs closures, or what it is lent for.
     Works,
+    /// It calls a hook, before it is to do so or after it has.
+    IsInHook,
     /// No more: its thread-locals are destroyed. The pool does not count it, and one that ends after it joins it.
     Ended,
 }
@@ -284,18 +286,20 @@ impl Pool {
     fn thread(self, number: usize, job: Option<Job>) {
         let shared = &*self.0;
         context::set_stack_size(shared.config.stack_size);
-        self.begin(Part::Works);
         if let Some(hook) = &shared.config.on_start {
             if job.is_none() {
                 self.pass_on();
             }
+            self.begin(Part::IsInHook);
             contain(|| hook());
         }
+        self.begin(Part::Works);
         let mut inner = self.work(number, job);
         let own = inner.handles.iter().position(|(n, _)| *n == number);
         let own = own.map(|at| inner.handles.swap_remove(at).1);
         drop(inner);
         if let Some(hook) = &shared.config.on_stop {
+            self.begin(Part::IsInHook);
             contain(|| hook());
         }
         let mut inner = shared.lock();
@@ -423,6 +427,11 @@ impl Pool {
         (pool == self.address()).then_some(part)
     }
 
+    /// True in a hook of a thread of this pool.
+    pub(crate) fn is_in_hook(&self) -> bool {
+        self.part() == Some(Part::IsInHook)
+    }
+
     /// Ends the pool: no more closures are accepted, those that have not begun are dropped here
     /// (except mandatory ones). Then waits for the threads, for `timeout` at most; `None`: until
     /// they have ended. Returns whether they have. A thread of the pool does not wait for itself; a
@@ -434,7 +443,7 @@ impl Pool {
     /// As [`shutdown`](Self::shutdown), on a thread that does this for the pool.
     pub(super) fn shutdown_by(&self, part: Option<Part>, timeout: Option<Duration>) -> bool {
         let shared = &*self.0;
-        let own = usize::from(part == Some(Part::Works));
+        let own = usize::from(part.is_some_and(|part| part != Part::Ended));
         let mut inner = shared.lock();
         let first = !std::mem::replace(&mut inner.shutdown, true);
         inner.exempt = own;

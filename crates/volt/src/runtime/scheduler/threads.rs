@@ -7,10 +7,17 @@
 //! with a timeout cannot join.
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
+use std::ptr;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use volt_sync::internal::primitive::{Arc, Condvar, Mutex, spin, thread};
+
+volt_sync::internal::primitive::const_thread_local! {
+    /// Which threads this one is one of: an address to compare.
+    static OF: Cell<*const Threads> = Cell::new(ptr::null());
+}
 
 /// The count.
 #[derive(Debug)]
@@ -34,6 +41,11 @@ impl Threads {
         if *alive == 0 {
             self.changed.notify_all();
         }
+    }
+
+    /// True on a thread that counts, as it has [come](Alive::come): it cannot wait for the others, which would be for itself.
+    pub(crate) fn is_one(&self) -> bool {
+        OF.try_with(|of| ptr::eq(of.get(), self)).unwrap_or(false)
     }
 
     /// Waits until there is no thread; at most for `timeout`. True if there is none.
@@ -67,10 +79,18 @@ impl Alive {
         threads.enter();
         Self(threads.clone())
     }
+
+    /// The thread is there: it is the current one, on which this is dropped.
+    pub(crate) fn come(&self) {
+        let _ended = OF.try_with(|of| of.set(Arc::as_ptr(&self.0)));
+    }
 }
 
 impl Drop for Alive {
     fn drop(&mut self) {
+        if self.0.is_one() {
+            let _ended = OF.try_with(|of| of.set(ptr::null()));
+        }
         self.0.exit();
     }
 }
