@@ -30,6 +30,7 @@ use std::marker::{PhantomData, PhantomPinned};
 use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
+use std::rc::Rc;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
@@ -73,7 +74,8 @@ const REMOTE_INTERVAL: usize = 31;
 pub struct LocalSet {
     shared: Arc<Shared>,
     /// The futures of `run_until` that were polled and have not ended: where they are pinned, and their wakers.
-    drivers: RefCell<Vec<(*const (), Waker)>>,
+    /// An entry stays until its future ends; the wakers are counted, since they are used with the list released.
+    drivers: RefCell<Vec<(*const (), Rc<Waker>)>>,
     _not_send: PhantomData<*const ()>,
 }
 
@@ -304,6 +306,24 @@ impl LocalSet {
         self.register(driver);
         // SAFETY: a `LocalSet` stays on its thread.
         unsafe { self.shared.queued() > 0 }
+    }
+
+    /// Registers the driver that was the last to come, if there is one. It goes on if tasks are queued.
+    fn register_another(&self) {
+        loop {
+            let last = self.drivers.borrow().last().map(|(_, waker)| Rc::clone(waker));
+            let Some(other) = last else { return };
+            self.register(&other);
+            // To register it is to clone it, and to drop the one before: user code, in which it may have ended.
+            let is_other = |(_, waker): &(*const (), Rc<Waker>)| Rc::ptr_eq(waker, &other);
+            if self.drivers.borrow().iter().any(is_other) {
+                // SAFETY: a `LocalSet` stays on its thread.
+                if unsafe { self.shared.queued() } > 0 {
+                    other.wake_by_ref();
+                }
+                return;
+            }
+        }
     }
 
     /// Runs tasks; true if some may remain.
@@ -540,12 +560,12 @@ impl Drives<'_> {
 
     /// It will go on when `driver` is woken.
     fn goes_on(self: Pin<&Self>, driver: &Waker) {
-        let is_mine = |entry: &(*const (), Waker)| entry.0 == self.address();
+        let is_mine = |entry: &(*const (), Rc<Waker>)| entry.0 == self.address();
         let is_known = |entry| is_mine(entry) && entry.1.will_wake(driver);
         if self.set.drivers.borrow().iter().any(is_known) {
             return;
         }
-        let new = (self.address(), driver.clone());
+        let new = (self.address(), Rc::new(driver.clone()));
         let mut drivers = self.set.drivers.borrow_mut();
         let old = drivers.iter().position(is_mine).map(|at| drivers.swap_remove(at));
         drivers.push(new);
@@ -561,17 +581,10 @@ impl Drives<'_> {
         let mut drivers = self.set.drivers.borrow_mut();
         let mine = drivers.iter().position(|(address, _)| *address == self.address());
         let left = mine.map(|at| drivers.swap_remove(at));
-        let other = drivers.pop();
         // Wakers are user code, which may drive the set.
         drop(drivers);
         drop(left);
-        let Some(other) = other else { return };
-        self.set.register(&other.1);
-        // SAFETY: a `LocalSet` stays on its thread.
-        if unsafe { self.set.shared.queued() } > 0 {
-            other.1.wake_by_ref();
-        }
-        self.set.drivers.borrow_mut().push(other);
+        self.set.register_another();
     }
 }
 

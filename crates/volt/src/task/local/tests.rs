@@ -4,12 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
 use std::panic::catch_unwind;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
-use volt_sync::internal::block_on;
+use volt_sync::internal::{block_on, primitive::Mutex};
 
 use super::{LocalSet, spawn_local};
 use crate::task::test::{Dropped, counting_waker};
@@ -216,4 +218,106 @@ fn panic_stays_in_its_task() {
     block_on(set);
     assert!(block_on(handle).unwrap_err().is_panic());
     assert_eq!(block_on(other).unwrap(), 1);
+}
+
+/// A driver whose waker polls it, as an executor does that runs what is woken at once.
+struct Inline {
+    future: RefCell<Option<Pin<Box<dyn Future<Output = ()>>>>>,
+    polls: Cell<bool>,
+    woken: AtomicUsize,
+    thread: thread::ThreadId,
+}
+
+impl Inline {
+    fn new(future: impl Future<Output = ()> + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            future: RefCell::new(Some(Box::pin(future))),
+            polls: Cell::new(false),
+            woken: AtomicUsize::new(0),
+            thread: thread::current().id(),
+        })
+    }
+
+    fn poll(self: &Arc<Self>) {
+        let waker = Waker::from(self.clone());
+        let Some(mut future) = self.future.take() else { return };
+        if future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            *self.future.borrow_mut() = Some(future);
+        }
+    }
+
+    fn end(&self) {
+        drop(self.future.take());
+    }
+
+    fn woken(&self) -> usize {
+        self.woken.load(SeqCst)
+    }
+}
+
+// SAFETY: the cells are used on the thread that made it, since all else looks at `thread` first, and the future is dropped
+// there by `end`.
+unsafe impl Send for Inline {}
+// SAFETY: other threads only count in it, which is atomic.
+unsafe impl Sync for Inline {}
+
+impl Wake for Inline {
+    fn wake(self: Arc<Self>) {
+        self.woken.fetch_add(1, SeqCst);
+        if thread::current().id() == self.thread && self.polls.get() {
+            self.poll();
+        }
+    }
+}
+
+/// Futures of `run_until`. When one ends that drives the set, another one is woken to take its place. That one may be polled
+/// in its wake-up, and end there, or later: what is left is the first one.
+#[test]
+fn who_is_woken_to_drive_a_set_may_be_polled_at_once() {
+    for (polls, ends_at_once) in [(false, false), (true, false), (true, true)] {
+        let set: &'static LocalSet = Box::leak(Box::default());
+        let gate = Arc::new(Mutex::new(None));
+        let (ran, ends) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+        let (theirs, runs, end) = (gate.clone(), ran.clone(), ends.clone());
+        drop(set.spawn_local(async move {
+            let mut first = true;
+            poll_fn(|cx| {
+                if !std::mem::take(&mut first) {
+                    return Poll::Ready(());
+                }
+                *theirs.lock().unwrap() = Some(cx.waker().clone());
+                Poll::Pending
+            })
+            .await;
+            runs.set(true);
+        }));
+        let second = poll_fn(move |_| if end.get() { Poll::Ready(()) } else { Poll::Pending });
+        let first = Inline::new(set.run_until(pending()));
+        let second = Inline::new(set.run_until(second));
+        let third = Inline::new(set.run_until(pending()));
+        second.polls.set(polls);
+        [&first, &second, &third].into_iter().for_each(Inline::poll);
+        // A task is queued, so the second one is woken when the third one ends.
+        drop(set.spawn_local(async {}));
+        ends.set(ends_at_once);
+        third.end();
+        assert_eq!(second.future.borrow().is_none(), ends_at_once);
+        ends.set(true);
+        second.poll();
+        let fourth = Inline::new(set.run_until(pending()));
+        fourth.poll();
+        fourth.end();
+        let before = (first.woken(), second.woken());
+        let waker = gate.lock().unwrap().take().unwrap();
+        thread::spawn(move || Waker::wake(waker)).join().unwrap();
+        assert_eq!(
+            (first.woken(), second.woken()),
+            (before.0 + 1, before.1),
+            "{polls}, {ends_at_once}"
+        );
+        first.poll();
+        assert!(ran.get());
+        first.end();
+        second.end();
+    }
 }
