@@ -5,13 +5,17 @@ use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::ptr::NonNull;
+// STD: what a static holds; no model asks which number it gets.
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use super::header::Header;
 
 /// Tells a task from all others that are alive.
 ///
-/// The id of a task that has completed may be given to another one later (though not soon: it
-/// combines the task's address with a counter). So the order of ids, which is there for sets and
+/// The id of a task that has completed may be given to another one later, though not soon: it
+/// combines the task's address with a counter of the process, so some 60,000 others are spawned before (fewer by 63 for
+/// each thread that spawns now and then). As long as a program that keeps ids, or handles of tasks that have ended,
+/// forgets them within that time, they differ. The order of ids, which is there for sets and
 /// maps, says nothing about which task is older.
 ///
 /// # Examples
@@ -50,7 +54,10 @@ impl fmt::Display for Id {
 
 volt_sync::internal::primitive::const_thread_local! {
     static CURRENT: Cell<Option<Id>> = Cell::new(None);
-    static GENERATION: Cell<u16> = Cell::new(0);
+    /// The next generation that this thread gives, in the upper half, and how many it has left.
+    static GENERATIONS: Cell<u32> = Cell::new(0);
+    /// How many it took the last time.
+    static TAKEN: Cell<u16> = Cell::new(0);
     static POLLED: Cell<usize> = Cell::new(0);
 }
 
@@ -81,11 +88,43 @@ pub fn try_id() -> Option<Id> {
     CURRENT.try_with(Cell::get).ok().flatten()
 }
 
-/// The next generation; one counter a thread, since tasks at one address mostly follow each other
-/// on one thread.
+/// The most generations that a thread takes at once.
+const PORTION: u16 = 64;
+
+/// The first generation that no thread has taken. It begins anew after 2^16 of them.
+static NEXT_GENERATION: AtomicU16 = AtomicU16::new(0);
+
+/// The next generation. A thread takes some at once, so tasks at one address, which mostly follow each other, have
+/// different ones on whatever thread they are spawned.
 #[inline]
 pub(super) fn next_generation() -> u16 {
-    GENERATION.try_with(|cell| cell.replace(cell.get().wrapping_add(1))).unwrap_or_default()
+    // An error means that the thread is ending: it takes one each time.
+    let next = GENERATIONS.try_with(|cell| {
+        let mut generations = cell.get();
+        if generations & LEFT == 0 {
+            generations = take_generations();
+        }
+        cell.set(generations.wrapping_add(FIRST - 1));
+        generations
+    });
+    (next.unwrap_or_else(|_| take_generations()) >> FIRST.trailing_zeros()) as u16
+}
+
+/// In [`GENERATIONS`]: the unit of what is next, and the bits that say how many are left.
+const FIRST: u32 = 1 << 16;
+const LEFT: u32 = FIRST - 1;
+
+/// Takes generations for this thread: one to begin with, as most threads spawn one task or many.
+#[cold]
+fn take_generations() -> u32 {
+    let portion = TAKEN.try_with(|taken| {
+        taken.set((2 * taken.get()).clamp(1, PORTION));
+        taken.get()
+    });
+    let portion = portion.unwrap_or(1);
+    // ORD relaxed: numbers of this thread's own, and nothing with them.
+    let first = NEXT_GENERATION.fetch_add(portion, Relaxed);
+    u32::from(first) << FIRST.trailing_zeros() | u32::from(portion)
 }
 
 /// Makes `id` the running task's until the result is dropped.
