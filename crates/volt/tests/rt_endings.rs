@@ -1,4 +1,4 @@
-//! Ends of runtimes in awkward places: in destructors of thread-locals and in hooks.
+//! Ends of runtimes in awkward places: in destructors of thread-locals, in hooks, where futures are polled.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::cell::RefCell;
@@ -151,4 +151,15 @@ fn a_hook_of_a_blocking_thread_drops_the_runtime() {
     go.send(()).unwrap();
     // It runs, or the shutdown has come before it.
     told.recv_timeout(HANGS).unwrap();
+}
+
+/// The threads that were started end.
+#[test]
+fn a_runtime_that_gets_no_thread_is_an_error_where_futures_are_polled() {
+    let build = || Builder::new_multi_thread().worker_threads(2).thread_stack_size(1 << 46).build();
+    let expected = build().unwrap_err().kind();
+    for multi in [true, false] {
+        let error = builder(multi).build().unwrap().block_on(async { build().map(drop) });
+        assert_eq!(error.unwrap_err().kind(), expected);
+    }
 }

@@ -631,13 +631,16 @@ impl Builder {
         #[cfg(unix)]
         crate::process::watch_orphans_in(&shared.driver_handle.reactor);
         shared.look_for_crowds();
-        // If a thread cannot be started, dropping this ends the others.
         let runtime = Runtime::from_shared(shared.clone());
         for index in 0..workers {
             if let Err(error) = start_worker(&shared, index) {
                 shared.never_started(workers - index);
                 let started = format!("worker thread {} of {workers}", index + 1);
                 let message = format!("{started} could not be started: {error}");
+                // The others end; where futures are polled, in the background.
+                if context::in_async() {
+                    runtime.shutdown_background();
+                }
                 return Err(io::Error::new(error.kind(), message));
             }
         }
