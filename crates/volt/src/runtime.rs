@@ -550,7 +550,7 @@ where
 /// ```
 ///
 /// # Panics
-/// On the thread of a current-thread runtime.
+/// On the thread of a current-thread runtime, and in the `sim` of feature `test-util`, which has one thread.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where
@@ -617,7 +617,14 @@ fn be_worker_after(shared: &Arc<Shared>, index: usize, before: Option<Turn>) {
 ///
 /// # Errors
 /// If the operating system gives no thread.
+///
+/// # Panics
+/// In a simulation, which has none.
 pub(crate) fn hand_over_worker(shared: &Arc<Shared>, index: usize, turn: Turn) -> io::Result<()> {
+    #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]
+    if !scheduler::sim::has_threads(shared) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let alive = Alive::new(&shared.threads);
     let theirs = shared.clone();
     shared.blocking.lend(Box::new(move || {

@@ -16,14 +16,15 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
-use volt_sync::internal::primitive::Arc;
+use volt_sync::internal::primitive::{Arc, thread};
 
 use super::shared::Shared;
 use super::worker::{Stage, Step, Worker};
@@ -42,9 +43,9 @@ type Outside = Box<dyn FnOnce(&Handle)>;
 ///
 /// What the future and its tasks do must depend on nothing but the order in which they are polled: then
 /// a seed that fails does so each time. (Where a [`select!`](crate::select!) begins is chosen by the seed as well; where
-/// Tokio's does, or in which order a `HashMap` is iterated, is not.) There is one thread, so nothing may block it: a
-/// [`JoinHandle::join`] that has to wait, `block_in_place` and a lock that is held elsewhere wait for
-/// ever, and `spawn_blocking`, sockets and files bring in real threads and real time, which nobody waits for: who does is
+/// Tokio's does, or in which order a `HashMap` is iterated, is not.) There is one thread, so nothing may block it:
+/// [`block_in_place`](crate::task::block_in_place) panics, as it gets no other thread for the worker; a
+/// [`JoinHandle::join`] that has to wait and a lock that is held elsewhere wait for ever; and `spawn_blocking`, sockets and files bring in real threads and real time, which nobody waits for: who does is
 /// in a [deadlock](Reason::Deadlock). Time is virtual;
 /// it moves to the next timer when nothing else can go on.
 ///
@@ -272,6 +273,7 @@ impl Sim {
         let (driver, handle) =
             Driver::new(self.workers, Clock::paused()).expect("the system gives a descriptor");
         let shared = Shared::new(config, self.workers, driver, handle);
+        let _simulated = Simulated::new(&shared);
         let parks: Vec<_> = (0..self.workers).map(|index| shared.park_of(index)).collect();
         let workers: Vec<_> = parks
             .iter()
@@ -321,6 +323,42 @@ impl fmt::Debug for Sim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sim").field("seed", &self.seed).field("workers", &self.workers).finish()
     }
+}
+
+volt_sync::internal::primitive::const_thread_local! {
+    /// The scheduler that this thread simulates, an address to compare.
+    static SIMULATED: Cell<*const Shared> = Cell::new(ptr::null());
+}
+
+/// While this lives, the thread simulates a scheduler. It had simulated another one, or none.
+struct Simulated(*const Shared);
+
+impl Simulated {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self(SIMULATED.with(|simulated| simulated.replace(Arc::as_ptr(shared))))
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        SIMULATED.with(|simulated| simulated.set(self.0));
+    }
+}
+
+/// Tells whether the workers of `shared` can be handed over to threads: those of a simulation are on one thread.
+///
+/// # Panics
+/// Where a task has asked for that. A drop is called in place, as if the system gave no thread: at the end of a run, or
+/// since a poll panics, which it would turn into the end of the process.
+pub(crate) fn has_threads(shared: &Arc<Shared>) -> bool {
+    if !ptr::eq(SIMULATED.get(), Arc::as_ptr(shared)) {
+        return true;
+    }
+    assert!(
+        shared.is_shut_down() || thread::panicking(),
+        "`block_in_place` in a simulation: there is no other thread that could go on with the worker's tasks"
+    );
+    false
 }
 
 struct World<'a, 'r> {

@@ -253,3 +253,68 @@ fn a_panic_outside_reaches_the_caller_when_all_tasks_are_dropped() {
         assert_eq!(Sim::new(seed).run(async { 1 }), Ok(1));
     }
 }
+
+/// A virtual worker cannot be handed to a thread. What is refused panics as any other task does, and the rest goes on.
+#[test]
+fn what_needs_another_thread_is_refused() {
+    for seed in 0..20 {
+        let run = |in_root: bool| {
+            Sim::new(seed).run(async move {
+                let blocks = || task::block_in_place(|| ());
+                let other = crate::spawn(async move { blocks() });
+                let error = other.await.unwrap_err();
+                let payload = error.into_panic();
+                let message = payload.downcast_ref::<String>().map_or_else(
+                    || payload.downcast_ref::<&str>().copied().unwrap_or_default(),
+                    String::as_str,
+                );
+                assert!(message.contains("simulat"), "{message}");
+                if in_root {
+                    blocks();
+                }
+                crate::spawn(async { 1 }).await.unwrap()
+            })
+        };
+        assert_eq!(run(false), Ok(1));
+        assert_eq!(run(true).unwrap_err().reason, Reason::Panicked);
+    }
+    // Drops are called all the same: when a task is dropped at the end of a run, and when its poll panics.
+    struct Blocks(Arc<Mutex<usize>>);
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            task::block_in_place(|| *self.0.lock().unwrap() += 1);
+        }
+    }
+    let drops = Arc::new(Mutex::new(0));
+    for seed in 0..20 {
+        let (first, second) = (Blocks(drops.clone()), Blocks(drops.clone()));
+        let run = Sim::new(seed).run(async move {
+            drop(crate::spawn(async move {
+                let _first = first;
+                std::future::pending::<()>().await;
+            }));
+            let panics = crate::spawn(async move {
+                let _second = second;
+                panic!("its future is dropped");
+            });
+            panics.await.unwrap_err().is_panic()
+        });
+        assert_eq!(run, Ok(true));
+    }
+    assert_eq!(*drops.lock().unwrap(), 40);
+    // Outside of the simulated runtime a thread is a thread.
+    let done = Arc::new(Mutex::new(false));
+    let theirs = done.clone();
+    let sim = Sim::new(1).outside(move |_| {
+        let runtime =
+            crate::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let task = runtime.spawn(async { task::block_in_place(|| true) });
+        let guest = runtime.block_on(async { task::block_in_place(|| true) });
+        *theirs.lock().unwrap() = runtime.block_on(task).unwrap() && guest;
+    });
+    let result = sim.run(poll_fn(move |cx| {
+        cx.waker().wake_by_ref();
+        if *done.lock().unwrap() { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    assert_eq!(result, Ok(()));
+}
