@@ -150,11 +150,12 @@ use scheduler::worker::{Turn, Worker};
 /// A runtime: its worker threads, its timers, its sockets.
 ///
 /// Dropping it shuts it down: see [`shutdown_timeout`](Self::shutdown_timeout) for what that means;
-/// the drop waits for the running polls to return, however long they take.
+/// the drop waits for the running polls to return, however long they take, and for its threads to end, with the
+/// destructors of their thread-locals.
 ///
 /// It may be dropped on a thread of its own that may block. A closure of `spawn_blocking` that drops
-/// its runtime waits for all but itself; the destructor of a thread-local of such a thread, for what runs on the others,
-/// but not for their destructors. `block_in_place` in a task, or in `block_on`, of the runtime
+/// its runtime waits for all but itself; the destructor of a thread-local of such a thread, for what runs on the others
+/// of its kind, but not for their destructors. `block_in_place` in a task, or in `block_on`, of the runtime
 /// waits for nothing: the poll that it is part of has to return first, so the shutdown goes on in
 /// the background. So it does in [`on_thread_start`](Builder::on_thread_start) and
 /// [`on_thread_stop`](Builder::on_thread_stop), which are part of what a thread of it does.
@@ -390,6 +391,10 @@ impl Runtime {
         }
         let left = |timeout: Duration| timeout.saturating_sub(start.elapsed());
         shared.blocking.shutdown(timeout.map(left));
+        if timeout.is_none() {
+            // At the end, as they may wait in their thread-locals for what has been ended above.
+            shared.threads.join();
+        }
         assert!(
             !wait || may_wait || thread::panicking(),
             "a runtime must not be dropped where futures are polled: the thread would wait for \
@@ -579,7 +584,7 @@ pub(crate) fn start_worker(shared: &Arc<Shared>, index: usize) -> io::Result<()>
         let shared = theirs;
         worker_thread(&shared, index);
     };
-    slack::without(|| builder.spawn(body)).map(drop)
+    slack::without(|| builder.spawn(body)).map(|thread| shared.threads.keep(thread))
 }
 
 /// The life of a worker thread.

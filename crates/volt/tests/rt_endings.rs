@@ -66,21 +66,68 @@ fn a_thread_local_of_a_blocking_thread_drops_the_runtime() {
     }
 }
 
-/// The same of a thread that was in a worker's place.
+/// The same of a worker's thread: it joins the others.
 #[test]
 fn a_thread_local_of_a_worker_drops_the_runtime() {
-    let runtime = builder(true).build().unwrap();
-    let (tell, told) = mpsc::channel();
-    let handle = runtime.handle().clone();
-    // Another thread is the worker from there on, and this one ends.
-    handle.spawn(async move {
-        volt::task::block_in_place(|| ());
-        at_end(move || {
-            drop(runtime);
+    for workers in [1, 2, 4] {
+        let runtime = builder(true).worker_threads(workers).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let handle = runtime.handle().clone();
+        // Another thread is the worker from there on, and this one ends.
+        handle.spawn(async move {
+            volt::task::block_in_place(|| ());
+            at_end(move || {
+                drop(runtime);
+                tell.send(()).unwrap();
+            });
+        });
+        assert_eq!(told.recv_timeout(HANGS), Ok(()), "{workers} workers");
+    }
+}
+
+/// On each worker, where one calls a blocking closure, and the first was handed over.
+#[test]
+fn thread_locals_of_workers_are_gone_with_the_runtime() {
+    let runtime = builder(true).worker_threads(2).build().unwrap();
+    let gone = Arc::new(AtomicUsize::new(0));
+    let (gate, (tell, told)) = (Arc::new(Barrier::new(2)), mpsc::channel());
+    for first in [true, false] {
+        let (gone, gate, tell) = (gone.clone(), gate.clone(), tell.clone());
+        let handle = runtime.handle().clone();
+        runtime.spawn(async move {
+            gate.wait();
+            if first {
+                volt::task::block_in_place(|| ());
+            }
+            at_end(move || {
+                std::thread::sleep(Duration::from_millis(50));
+                // It is run, or the runtime has ended before.
+                let _either_way = handle.spawn_blocking(|| ()).join();
+                gone.fetch_add(1, SeqCst);
+            });
             tell.send(()).unwrap();
         });
+    }
+    told.recv().unwrap();
+    told.recv().unwrap();
+    drop(runtime);
+    assert_eq!(gone.load(SeqCst), 2);
+}
+
+/// They may even wait for the thread that shuts the runtime down.
+#[test]
+fn a_shutdown_with_a_timeout_does_not_wait_for_thread_locals() {
+    let runtime = builder(true).build().unwrap();
+    let ((tell, told), (end, ends)) = (mpsc::channel(), mpsc::channel());
+    runtime.spawn(async move {
+        at_end(move || ends.recv().unwrap());
+        tell.send(()).unwrap();
     });
-    assert_eq!(told.recv_timeout(HANGS), Ok(()));
+    told.recv().unwrap();
+    let start = Instant::now();
+    runtime.shutdown_timeout(2 * HANGS);
+    assert!(start.elapsed() < HANGS);
+    end.send(()).unwrap();
 }
 
 /// The shutdown goes on when the hook has returned, since it would wait for that.

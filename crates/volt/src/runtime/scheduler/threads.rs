@@ -1,9 +1,10 @@
 //! How many worker threads live, and a wait until none does.
 //!
 //! A thread is counted until it has dropped its count of the scheduler, so that nothing of the
-//! runtime is left when its drop returns; the count lives on its own for that.
+//! runtime is left when its drop returns; the count lives on its own for that. Then only the destructors of its
+//! thread-locals are left: who waits without a timeout joins it as well.
 //!
-//! Rejected: join handles. `block_in_place` passes a worker from thread to thread, and a shutdown
+//! Rejected: join handles alone. `block_in_place` passes a worker from thread to thread, and a shutdown
 //! with a timeout cannot join.
 #![forbid(unsafe_code)]
 
@@ -24,11 +25,14 @@ volt_sync::internal::primitive::const_thread_local! {
 pub(crate) struct Threads {
     alive: Mutex<usize>,
     changed: Condvar,
+    /// Those that were started to be workers, one for each. (One that has ended meanwhile, since its worker was handed
+    /// over, keeps the addresses of its stack.)
+    handles: Mutex<Vec<thread::JoinHandle<()>>>,
 }
 
 impl Threads {
     pub(crate) fn new() -> Self {
-        Self { alive: Mutex::new(0), changed: Condvar::new() }
+        Self { alive: Mutex::new(0), changed: Condvar::new(), handles: Mutex::new(Vec::new()) }
     }
 
     fn enter(&self) {
@@ -40,6 +44,25 @@ impl Threads {
         *alive -= 1;
         if *alive == 0 {
             self.changed.notify_all();
+        }
+    }
+
+    /// Keeps a thread, to join it.
+    pub(crate) fn keep(&self, thread: thread::JoinHandle<()>) {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    /// Joins all threads that are kept, when [no thread counts](Self::wait) any more: what is left of them is the
+    /// destructors of their thread-locals. If this is one of these, its own thread is left out.
+    pub(crate) fn join(&self) {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads = std::mem::take(&mut *handles);
+        drop(handles);
+        let current = thread::current().id();
+        for thread in threads {
+            if thread.thread().id() != current {
+                let _its_panic = thread.join();
+            }
         }
     }
 
