@@ -22,8 +22,15 @@
 //! 3. `elapsed` is never later than the clock.
 //! 4. A deadline may be later than its slot (it was moved while the timer stayed in its place),
 //!    never earlier, except for one that had passed at its insertion.
-//! 5. Timers in `cascading` carry the slot `cascading_from`, in which no timer can be inserted
-//!    while the list is not empty.
+//! 5. If `visited` is a place above level 0, timers in `cascading`, of which there are some, carry it as their slot,
+//!    in which no timer can be inserted meanwhile.
+//! 6. If `visited` is a place on level 0, that slot is not empty, and none of its timers before `unvisited` (none of
+//!    all, if there is none) is due at `visited_at`. It is the earliest slot, so nothing is moved down meanwhile.
+//!
+//! Cost: inserting and removing takes a constant number of steps. `pop_due` moves each timer down a level at a time, and
+//! passes by each that shares the earliest slot of level 0 and is not due yet once for each time that it is called
+//! for: with that, an interrupted pass goes on where it stopped. So what fires many timers of one slot takes as
+//! many steps as they are, which the budget bounds between two releases of the lock.
 
 use std::ptr::NonNull;
 
@@ -38,6 +45,8 @@ const BASE_BITS: u32 = 10;
 const LEVEL_BITS: u32 = 6;
 const SLOTS: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = 9;
+/// In the place of a slot: none.
+const NOWHERE: u16 = u16::MAX;
 /// A slot with more timers than this is not searched for its earliest deadline.
 const SEARCH: usize = 16;
 
@@ -61,8 +70,14 @@ pub(super) struct Wheel {
     busy_levels: u16,
     busy_slots: [u64; LEVELS],
     slots: Box<[LinkedList<Entry>; LEVELS * SLOTS]>,
+    /// The slot that `pop_due` has begun with, or [`NOWHERE`].
+    visited: u16,
+    /// What is left to be moved down of `visited`, above level 0.
     cascading: LinkedList<Entry>,
-    cascading_from: u16,
+    /// The next timer to look at in `visited`, on level 0; none at its end.
+    unvisited: Option<NonNull<Entry>>,
+    /// For which time that is done.
+    visited_at: u64,
 }
 
 impl Wheel {
@@ -72,8 +87,10 @@ impl Wheel {
             busy_levels: 0,
             busy_slots: [0; LEVELS],
             slots: Box::new([const { LinkedList::new() }; LEVELS * SLOTS]),
+            visited: NOWHERE,
             cascading: LinkedList::new(),
-            cascading_from: 0,
+            unvisited: None,
+            visited_at: 0,
         }
     }
 
@@ -94,6 +111,9 @@ impl Wheel {
         let level = place / SLOTS;
         self.busy_slots[level] |= 1 << (place % SLOTS);
         self.busy_levels |= 1 << level;
+        if place == usize::from(self.visited) {
+            self.unvisited = self.unvisited.or(Some(node));
+        }
     }
 
     /// Unlinks a timer.
@@ -104,14 +124,40 @@ impl Wheel {
     pub(super) unsafe fn remove(&mut self, node: NonNull<Entry>) {
         // SAFETY: linked, so alive.
         let slot = unsafe { node.as_ref() }.slot.get();
-        if slot == self.cascading_from && !self.cascading.is_empty() {
-            // SAFETY: linked here (invariant 5).
-            return unsafe { self.cascading.remove(node) };
+        if slot == self.visited {
+            // SAFETY: linked, in that slot.
+            return unsafe { self.remove_visited(node) };
         }
         // SAFETY: linked in the slot that it carries.
         unsafe { self.slots[usize::from(slot)].remove(node) };
         if self.slots[usize::from(slot)].is_empty() {
             self.mark_empty(usize::from(slot));
+        }
+    }
+
+    /// Unlinks a timer of the slot that `pop_due` has begun with.
+    ///
+    /// # Safety
+    /// `node` is linked in this wheel, and its slot is `visited`.
+    unsafe fn remove_visited(&mut self, node: NonNull<Entry>) {
+        let place = usize::from(self.visited);
+        if place >= SLOTS {
+            // SAFETY: linked here (invariant 5).
+            unsafe { self.cascading.remove(node) };
+            if self.cascading.is_empty() {
+                self.visited = NOWHERE;
+            }
+            return;
+        }
+        if self.unvisited == Some(node) {
+            // SAFETY: linked in the slot that it carries.
+            self.unvisited = unsafe { self.slots[place].next(node) };
+        }
+        // SAFETY: as above.
+        unsafe { self.slots[place].remove(node) };
+        if self.slots[place].is_empty() {
+            self.mark_empty(place);
+            self.visited = NOWHERE;
         }
     }
 
@@ -126,7 +172,7 @@ impl Wheel {
 
     /// Unlinks one timer whose deadline is not after `now`, in the order of their level-0 slots
     /// and, within a slot, of their insertion. Takes from `budget` for every timer that it moves
-    /// down a level.
+    /// down a level or passes by. If another caller with a later `now` is not done with a slot, that counts for it.
     pub(super) fn pop_due(&mut self, now: u64, budget: &mut usize) -> Due {
         loop {
             if let Some(node) = self.cascading.front() {
@@ -134,8 +180,8 @@ impl Wheel {
                     return Due::More;
                 }
                 *budget -= 1;
-                // SAFETY: the front is linked in this list.
-                unsafe { self.cascading.remove(node) };
+                // SAFETY: the front is linked, and carries `visited` (invariant 5).
+                unsafe { self.remove_visited(node) };
                 // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no
                 // list now.
                 unsafe { self.insert(node) };
@@ -149,15 +195,17 @@ impl Wheel {
             if place >= SLOTS {
                 self.elapsed = start; // Invariant 2.
                 self.cascading = std::mem::take(&mut self.slots[place]);
-                self.cascading_from = place as u16;
+                self.visited = place as u16;
                 self.mark_empty(place);
                 continue;
             }
             self.elapsed = self.elapsed.max(start);
-            if let Some(node) = self.pop_from(place, now) {
-                return Due::Timer(node);
+            match self.pop_from(place, now, budget) {
+                Due::None => {}
+                found => return found,
             }
             if self.busy_slots[0] & (1 << place) != 0 {
+                self.visited = NOWHERE;
                 break; // The rest of this slot is not due yet.
             }
         }
@@ -231,28 +279,38 @@ impl Wheel {
         Some(node)
     }
 
-    /// Unlinks the first due timer of a level-0 slot, and moves those that do not belong there.
-    fn pop_from(&mut self, place: usize, now: u64) -> Option<NonNull<Entry>> {
-        let mut next = self.slots[place].front();
-        while let Some(node) = next {
-            // SAFETY: linked in this list.
-            next = unsafe { self.slots[place].next(node) };
+    /// Unlinks the next due timer of a level-0 slot, which is not empty, and moves those that do not belong there.
+    fn pop_from(&mut self, place: usize, now: u64, budget: &mut usize) -> Due {
+        if usize::from(self.visited) != place || now > self.visited_at {
+            self.visited = place as u16;
+            self.unvisited = self.slots[place].front();
+            self.visited_at = now;
+        }
+        while let Some(node) = self.unvisited {
             // SAFETY: linked, so alive.
             let deadline = unsafe { node.as_ref() }.deadline();
-            if self.place(deadline) != place {
-                // It was moved later: to where it belongs, so that it fires in order.
-                // SAFETY: linked in this wheel.
-                unsafe { self.remove(node) };
-                // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no
-                // list now.
-                unsafe { self.insert(node) };
-            } else if deadline <= now {
-                // SAFETY: linked in this wheel.
-                unsafe { self.remove(node) };
-                return Some(node);
+            let belongs = self.place(deadline) == place;
+            if belongs && deadline <= self.visited_at {
+                // SAFETY: linked in this slot.
+                unsafe { self.remove_visited(node) };
+                return Due::Timer(node);
             }
+            if *budget == 0 {
+                return Due::More;
+            }
+            *budget -= 1;
+            if belongs {
+                // SAFETY: linked in this list.
+                self.unvisited = unsafe { self.slots[place].next(node) };
+                continue;
+            }
+            // It was moved later: to where it belongs, so that it fires in order.
+            // SAFETY: linked in this slot.
+            unsafe { self.remove_visited(node) };
+            // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no list now.
+            unsafe { self.insert(node) };
         }
-        None
+        Due::None
     }
 
     /// The place of a deadline: level times 64 plus slot.

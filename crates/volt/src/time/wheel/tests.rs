@@ -129,6 +129,79 @@ fn in_a_full_slot_of_the_lowest_level_the_earliest_is_found() {
     pop_all(&mut wheel, NEVER);
 }
 
+/// Each is looked at once, however many are not due, and whoever fires them may stop after each.
+#[test]
+fn a_pass_through_a_full_slot_looks_at_each_timer_once_and_in_bounded_steps() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..2000).map(|i| entry(if i < 1000 { 300 } else { 100 })).collect();
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    for (now, passes, fires) in
+        [(50, 2000_usize, 0), (100, 1000, 1000), (200, 1000, 0), (300, 0, 1000)]
+    {
+        let (mut passed, mut fired) = (0, 0);
+        loop {
+            match wheel.pop_due(now, &mut 1) {
+                Due::More => passed += 1,
+                Due::Timer(_) => fired += 1,
+                Due::None => break,
+            }
+            assert!(passed <= 2000 && fired <= 2000, "{now}: {passed} {fired}");
+        }
+        // The budget is used up by the one that is passed before.
+        assert_eq!(fired, fires, "{now}");
+        assert!(passed <= passes && passed >= passes.saturating_sub(1), "{now}: {passed}");
+    }
+    assert_eq!(wheel.next(), NEVER);
+}
+
+/// What the others do while a pass is interrupted.
+#[test]
+fn timers_come_and_go_while_their_slot_is_looked_at() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = [300, 301, 302, 100, 303, 101].map(entry).into();
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    let unlink = |wheel: &mut Wheel, index: usize| {
+        // SAFETY: it is linked in this wheel.
+        unsafe { wheel.remove(NonNull::from(&*timers[index])) };
+    };
+    assert!(matches!(wheel.pop_due(150, &mut 2), Due::More), "it stops before the third");
+    unlink(&mut wheel, 2);
+    unlink(&mut wheel, 0);
+    let late = entry(99);
+    link(&mut wheel, &late);
+    // A reader of an older clock goes on with the pass of the newer.
+    assert_eq!(pop_all(&mut wheel, 120), [100, 101, 99]);
+    assert_eq!(wheel.next(), 301);
+
+    assert!(matches!(wheel.pop_due(301, &mut 0), Due::Timer(_)));
+    assert!(matches!(wheel.pop_due(301, &mut 0), Due::More));
+    // One with a newer clock begins anew.
+    link(&mut wheel, &timers[1]);
+    assert_eq!(pop_all(&mut wheel, 303), [303, 301]);
+    assert_eq!(wheel.next(), NEVER);
+}
+
+/// The end of a pass is not taken for that of the slot's next turn.
+#[test]
+fn a_slot_is_looked_at_anew_in_its_next_turn() {
+    for cancel in [false, true] {
+        let mut wheel = Wheel::new(0);
+        let (now, again) = (70 << 10, (64 + 5) << 10);
+        let timers = [5 << 10, again].map(entry);
+        timers.iter().for_each(|timer| link(&mut wheel, timer));
+        assert!(matches!(wheel.pop_due(now, &mut 9), Due::Timer(_)));
+        if cancel {
+            let other = entry(5 << 10);
+            link(&mut wheel, &other);
+            other.set_deadline(1 << 40);
+            assert!(matches!(wheel.pop_due(now, &mut 0), Due::More));
+            // SAFETY: it is linked in this wheel.
+            unsafe { wheel.remove(NonNull::from(&*other)) };
+        }
+        assert_eq!(pop_all(&mut wheel, now), [again]);
+    }
+}
+
 #[test]
 fn the_latest_by_a_time_is_found_in_any_slot() {
     for [first, second] in
@@ -157,6 +230,8 @@ enum Step {
     Remove(usize),
     MoveLater(usize, u64),
     Advance(u64),
+    /// As `Advance`, by someone who stops after some steps.
+    Begin(u64, usize),
     CatchUp(u64),
 }
 
@@ -171,6 +246,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(Step::Remove),
         1 => (any::<usize>(), span()).prop_map(|(i, by)| Step::MoveLater(i, by)),
         3 => span().prop_map(Step::Advance),
+        2 => (span(), 0..20_usize).prop_map(|(by, steps)| Step::Begin(by, steps)),
         1 => span().prop_map(Step::CatchUp),
     ]
 }
@@ -212,6 +288,20 @@ proptest! {
                     sorted.sort_unstable();
                     expected.sort_unstable();
                     prop_assert_eq!(sorted, expected);
+                }
+                Step::Begin(by, steps) => {
+                    now += by;
+                    for _ in 0..steps {
+                        match wheel.pop_due(now, &mut 1) {
+                            Due::Timer(node) => {
+                                let found = pending.iter().position(|timer| NonNull::from(&**timer) == node);
+                                let timer = pending.swap_remove(found.expect("it was linked"));
+                                prop_assert!(timer.deadline() <= now, "early");
+                            }
+                            Due::More => {}
+                            Due::None => break,
+                        }
+                    }
                 }
                 Step::CatchUp(by) => {
                     let earliest = pending.iter().map(|timer| timer.deadline()).min();
