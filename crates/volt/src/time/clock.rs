@@ -210,7 +210,9 @@ pub fn pause() {
     // Asserted outside of the closure: a panic names the caller's line.
     let (was_paused, paused) = scope::with_timers("time::pause", |timers| {
         let clock = timers.clock();
-        (clock.is_paused(), clock.pause())
+        let (was_paused, paused) = (clock.is_paused(), clock.pause());
+        timers.forget_time();
+        (was_paused, paused)
     });
     assert!(
         !was_paused,
@@ -338,6 +340,7 @@ fn advance_now(duration: Duration) {
         let at = clock.now_ns().saturating_add(nanos(duration)).min(LAST);
         let moved = clock.advance_to(at);
         if moved {
+            timers.forget_time();
             timers.fire_due();
         }
         (moved, clock.is_pausable())

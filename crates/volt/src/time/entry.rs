@@ -18,7 +18,7 @@
 //! | State      | Meaning                              | Left by                                |
 //! |------------|--------------------------------------|----------------------------------------|
 //! | LAZY       | `deadline` holds a duration          | owner, when the time is first looked at |
-//! | NEW        | deadline in the future when made     | owner: REGISTERED                      |
+//! | NEW        | deadline in the future when made     | owner: REGISTERED, or FIRED if it has come |
 //! | CHECK      | nobody looked at the clock yet       | owner: REGISTERED or FIRED             |
 //! | REGISTERED | linked in the wheel of `shard`       | under the lock: FIRED, SHUTDOWN, CHECK |
 //! | FIRED      | unlinked, the deadline has passed    | owner: CHECK (reset)                   |

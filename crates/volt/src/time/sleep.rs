@@ -12,6 +12,7 @@ use volt_sync::internal::Timer;
 use super::clock::after;
 use super::entry::{CHECK, Entry, FIRED, LAZY, NEW, REGISTERED, SHUTDOWN};
 use super::scale::nanos;
+use super::timers::{Registered, Shard};
 use super::{Instant, scope};
 use crate::runtime::outside;
 
@@ -311,8 +312,7 @@ impl Sleep {
 
     #[track_caller]
     fn register(self: Pin<&mut Self>, caller: &'static str, cx: &mut Context<'_>) -> Poll<()> {
-        let entry = &self.entry;
-        let waker = cx.waker().clone();
+        let (entry, waker) = (&self.entry, cx.waker());
         let registered = match entry.shard.get() {
             Some(shard) => {
                 // SAFETY: valid as the entry counts in its `refs`.
@@ -328,8 +328,9 @@ impl Sleep {
             }),
         };
         match registered {
-            Ok(()) => Poll::Pending,
-            Err(_waker) => shut_down(),
+            Registered::Linked => Poll::Pending,
+            Registered::Due => Poll::Ready(()),
+            Registered::Closed => shut_down(),
         }
     }
 }
@@ -385,7 +386,7 @@ impl Drop for Sleep {
     fn drop(&mut self) {
         if let Some(shard) = self.entry.shard.get() {
             // SAFETY: the entry is owned by `self`, and this is its shard.
-            unsafe { super::timers::Shard::forget(shard, &self.entry) };
+            unsafe { Shard::forget(shard, &self.entry) };
         }
     }
 }

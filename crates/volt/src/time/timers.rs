@@ -23,7 +23,8 @@
 //! 2. A shard is freed when its `Timers` has gone (`closed`, and so no timer is linked) and `refs`
 //!    is 0, by whoever makes the second of these true, under the lock.
 //! 3. Wakers are woken and dropped outside the locks.
-//! 4. `coarse` is never later than the clock.
+//! 4. `coarse` is never later than the clock, or UNKNOWN: so a deadline that it has reached has passed, and a timer
+//!    for it need not be linked to fire.
 //!
 //! | Edge  | Release side                | Acquire side            | Carries | Model test |
 //! |-------|-----------------------------|-------------------------|---------|------------|
@@ -35,9 +36,11 @@
 //! litmus), so a timer is in the waiter's timeout or the waiter is woken. A registrar that finds 0
 //! relies on another's wake-up that is on its way, after which the waiter looks again.
 //!
-//! Cost: registering 1 RMW (the lock), and a fence only if the timer is the shard's earliest;
-//! cancelling 1 RMW; moving one to an earlier time 1 RMW and one look at the clock; `fire_due` with
-//! nothing due one load per shard, and one look at the clock if any timer is pending.
+//! Cost: registering 1 RMW (the lock), and a fence only if the timer is the shard's earliest; nothing
+//! shared if its time has come; the first after a wait in which no timer was pending, one look at the clock.
+//! Cancelling 1 RMW; moving one to an earlier time 1 RMW and one look at the clock; `fire_due` with
+//! nothing due one load per shard, and one look at the clock if any timer is pending. Firing: two visits of
+//! each timer per level, and one of each that shares the lowest slot and is not due yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -63,7 +66,9 @@ mod wakes;
 const AWAKE: u64 = 0;
 /// How far `coarse` may lag behind before a busy worker writes it.
 const COARSE_NS: u64 = 1 << 16;
-/// Timers moved between levels, or searched, per acquisition of the lock.
+/// In the place of a time: a wait or the clock's owner has let time pass since it was last looked at.
+const UNKNOWN: u64 = u64::MAX;
+/// Timers moved between levels, or passed by, per acquisition of the lock.
 const BUDGET: usize = if cfg!(volt_loom) { 1 } else { 128 };
 
 type Unpark = Box<dyn Fn() + Send + Sync>;
@@ -82,7 +87,7 @@ unsafe impl Sync for Timers {}
 struct Shared {
     clock: Clock,
     sleeping_until: AtomicU64,
-    /// A recent reading of the clock.
+    /// A recent reading of the clock, or [`UNKNOWN`].
     coarse: AtomicU64,
     unpark: OnceLock<Unpark>,
     wakes: Wakes,
@@ -112,6 +117,18 @@ struct Locked {
 
 // SAFETY: the nodes in the wheel are `Send` and `Sync`, and touched under its lock.
 unsafe impl Send for Locked {}
+
+/// What has become of a timer that was to be linked.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Registered {
+    /// It is linked, and REGISTERED.
+    Linked,
+    /// Its deadline has passed: it is FIRED.
+    Due,
+    /// The timers are shut down, and it is SHUTDOWN.
+    Closed,
+}
 
 /// What has become of a timer that was to be moved to an earlier deadline.
 #[must_use]
@@ -176,13 +193,22 @@ impl Timers {
     /// call it at any time; tasks are woken outside the locks.
     #[inline]
     pub(crate) fn fire_due(&self) -> usize {
+        self.look(COARSE_NS).unwrap_or(0)
+    }
+
+    /// The same; `None` if no timer is pending, and so the clock was not looked at. If it was, `coarse` lags behind
+    /// by no more than `lag`.
+    #[inline]
+    fn look(&self, lag: u64) -> Option<usize> {
         let earliest = self.earliest_hint();
         if earliest == NEVER {
-            return 0;
+            return None;
         }
         let now = self.shared.clock.now_ns();
-        self.shared.note_time(now);
-        if earliest > now { 0 } else { self.fire_until(now) }
+        let is_due = earliest <= now;
+        // Before it fires: whoever is woken finds all due that should fire by then.
+        self.shared.note_time(now, if is_due { 0 } else { lag });
+        Some(if is_due { self.fire_until(now) } else { 0 })
     }
 
     #[cold]
@@ -199,18 +225,22 @@ impl Timers {
     ///
     /// With a paused clock there is nothing to wait for: the result is zero if a timer is pending
     /// for whose time the clock may advance by itself, and the caller, if the reactor had no event and there
-    /// is still nothing to run, calls [`auto_advance`](Self::auto_advance).
+    /// is still nothing to run, calls [`auto_advance`](Self::auto_advance). It is zero as well if a timer is due, which
+    /// [`end_wait`](Self::end_wait) then fires: when its time came, or the clock was stopped, nobody may have looked.
     pub(crate) fn prepare_wait(&self) -> Option<Duration> {
-        let wake_at = self.publish_sleep()?;
-        if self.shared.clock.is_paused() {
-            let advances = wake_at <= clock::LAST && self.shared.clock.may_auto_advance();
-            return advances.then_some(Duration::ZERO);
+        let earliest = self.publish_sleep()?;
+        let clock = &self.shared.clock;
+        if clock.is_paused() {
+            let advances = earliest <= clock::LAST && clock.may_auto_advance();
+            // What counts as due is due: for the start of a slot, the caller would come again and again.
+            return (advances || self.next_time() <= clock.now_ns()).then_some(Duration::ZERO);
         }
-        Some(Duration::from_nanos(self.shared.lead.wait(self.shared.clock.now_ns(), wake_at)))
+        let wake_at = self.shared.wakes.wake_at(earliest, |due| self.latest_until(due));
+        Some(Duration::from_nanos(self.shared.lead.wait(clock.now_ns(), wake_at)))
     }
 
-    /// When to wake up, if there is a timer. What is published is the earliest deadline: one that comes later,
-    /// but before that time, is one of a crowd, too, and waits for its end.
+    /// The earliest deadline, if there is a timer, which is published. A timer that comes later, but before the
+    /// wake-up, is one of a crowd, too, and waits for its end.
     fn publish_sleep(&self) -> Option<u64> {
         // ORD relaxed: the fence orders it.
         self.shared.sleeping_until.store(NEVER, Relaxed);
@@ -222,8 +252,7 @@ impl Timers {
         // meanwhile set AWAKE, its wake-up is on its way.
         // ORD relaxed: as above.
         self.shared.sleeping_until.store(earliest, Relaxed);
-        (earliest != NEVER)
-            .then(|| self.shared.wakes.wake_at(earliest, |due| self.latest_until(due)))
+        (earliest != NEVER).then_some(earliest)
     }
 
     /// Called first after a wait that, as far as its caller knows, nothing else than the time of `prepare_wait` has
@@ -250,11 +279,22 @@ impl Timers {
     pub(crate) fn end_wait(&self, events: bool) -> usize {
         // ORD relaxed: a registrar that still sees the sleep wakes us once too often.
         self.shared.sleeping_until.store(AWAKE, Relaxed);
-        let fired = self.fire_due();
+        let Some(fired) = self.look(0) else {
+            self.forget_time();
+            return 0;
+        };
         if fired > 0 && !events {
             self.shared.wakes.count();
         }
         fired
+    }
+
+    /// Called when time has passed, or was stopped or moved, without a look at the clock here: the next timer that is
+    /// registered looks.
+    #[inline]
+    pub(super) fn forget_time(&self) {
+        // ORD relaxed: a hint, which says nothing now.
+        self.shared.coarse.store(UNKNOWN, Relaxed);
     }
 
     /// If the clock is paused and may advance by itself: moves it to the earliest deadline, fires
@@ -279,8 +319,7 @@ impl Timers {
         if earliest > self.shared.clock.now_ns() {
             return earliest;
         }
-        let exactly = |shard: &Shard| shard.0.locked.with(|locked| locked.wheel.next_exactly());
-        self.shards().map(exactly).min().unwrap_or(NEVER)
+        self.shards().map(Shard::next_exactly).min().unwrap_or(NEVER)
     }
 
     /// The earliest deadline in nanoseconds of the clock ([`NEVER`] if there is none), or somewhat less.
@@ -325,14 +364,28 @@ impl std::fmt::Debug for Timers {
 }
 
 impl Shared {
-    /// Remembers a reading of the clock, now and then.
+    /// Remembers a reading of the clock if the last one is older than `lag`. (One that is [`UNKNOWN`] stays so.)
     #[inline]
-    fn note_time(&self, now: u64) {
+    fn note_time(&self, now: u64, lag: u64) {
         // ORD relaxed: a hint, which is only ever too early (invariant 4).
-        if now.saturating_sub(self.coarse.load(Relaxed)) > COARSE_NS {
-            // ORD relaxed: as above.
-            self.coarse.store(now, Relaxed);
+        if now.saturating_sub(self.coarse.load(Relaxed)) > lag {
+            // Of two who note at the same time, the later reading stays, for which more has fired.
+            // ORD relaxed: as above; who is woken by what fires for it sees it by that edge.
+            self.coarse.fetch_max(now, Relaxed);
         }
+    }
+
+    /// What `coarse` stands for.
+    #[cold]
+    fn known_time(&self, coarse: u64) -> u64 {
+        if coarse != UNKNOWN {
+            return coarse;
+        }
+        let now = self.clock.now_ns();
+        // If another one was quicker, that is no less recent.
+        // ORD relaxed: a hint, which is only ever too early (invariant 4).
+        _ = self.coarse.compare_exchange(UNKNOWN, now, Relaxed, Relaxed);
+        now
     }
 }
 
@@ -354,20 +407,29 @@ impl Shard {
         &self.0.shared.clock
     }
 
-    /// Links `entry`; its waker is woken when its deadline has passed. An error (and SHUTDOWN as
-    /// its state) if the timers are shut down.
+    /// Links `entry`, unless its deadline has passed, as far as that is known without a look at the clock; a clone
+    /// of `waker` is woken then.
     ///
     /// # Safety
     /// 1. The caller owns the entry, which is pinned and not REGISTERED.
     /// 2. Before it is freed or moved, [`Shard::forget`] is called.
     /// 3. Its `shard` is this one or none.
     #[inline]
-    pub(super) unsafe fn register(&self, entry: &Entry, waker: Waker) -> Result<(), Waker> {
+    pub(super) unsafe fn register(&self, entry: &Entry, waker: &Waker) -> Registered {
         let this = &*self.0;
         // ORD relaxed: a hint, which is only ever too early (invariant 4).
-        let coarse = this.shared.coarse.load(Relaxed);
+        let mut coarse = this.shared.coarse.load(Relaxed);
         let deadline = entry.deadline();
-        let earlier = this.locked.with(|locked| {
+        if deadline <= coarse {
+            coarse = this.shared.known_time(coarse);
+            if deadline <= coarse {
+                entry.moved.set(false);
+                entry.set_state(FIRED);
+                return Registered::Due;
+            }
+        }
+        let waker = waker.clone();
+        let linked = this.locked.with(|locked| {
             if locked.closed {
                 entry.set_state(SHUTDOWN);
                 return Err(waker);
@@ -386,11 +448,13 @@ impl Shard {
             // `forget` (2); links and slot are touched under this lock only.
             unsafe { locked.wheel.insert(NonNull::from(entry)) };
             Ok(this.lower(deadline))
-        })?;
-        if earlier {
-            this.announce(deadline);
+        });
+        match linked {
+            Ok(false) => {}
+            Ok(true) => this.announce(deadline),
+            Err(_waker) => return Registered::Closed, // Dropped outside the lock (invariant 3).
         }
-        Ok(())
+        Registered::Linked
     }
 
     /// Replaces the waker of a registered entry. False if it is not registered any more.
@@ -530,6 +594,17 @@ impl Shard {
             }
             // ORD relaxed: changed under this lock.
             self.0.next.load(Relaxed)
+        })
+    }
+
+    /// A time not after the earliest deadline ([`NEVER`] if there is none), which is later than now if nothing is due,
+    /// once `fire` was called for now if `next` had come.
+    #[cold]
+    fn next_exactly(&self) -> u64 {
+        self.0.locked.with(|locked| {
+            // Either may be the more exact one: what has come by both, `fire` visits.
+            // ORD relaxed: changed under this lock.
+            locked.wheel.next_exactly().max(self.0.next.load(Relaxed))
         })
     }
 

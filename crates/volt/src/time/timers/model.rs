@@ -32,18 +32,23 @@ impl Wake for Count {
     }
 }
 
-/// Timers with one shard, whose clock stands at its start, and that start.
+/// Timers with one shard, and the time at which their clock stands: a timer for it is linked, as nobody has looked yet.
 fn timers() -> (Arc<Timers>, u64) {
     let timers = Timers::new(1, Clock::paused());
-    let now = timers.clock().now_ns();
+    let now = timers.clock().now_ns() + 1;
+    assert!(timers.clock().advance_to(now));
     (Arc::new(timers), now)
 }
 
-fn register(timers: &Timers, sleep: Pin<&mut Sleep>, waker: &Waker) -> bool {
+fn try_register(timers: &Timers, sleep: Pin<&mut Sleep>, waker: &Waker) -> Registered {
     // SAFETY: the shard lives as long as `timers`.
     let shard = unsafe { timers.shards[0].as_ref() };
     // SAFETY: owned, pinned, not registered; `Sleep` calls `forget` when it is dropped.
-    unsafe { shard.register(sleep.entry(), waker.clone()) }.is_ok()
+    unsafe { shard.register(sleep.entry(), waker) }
+}
+
+fn register(timers: &Timers, sleep: Pin<&mut Sleep>, waker: &Waker) -> bool {
+    try_register(timers, sleep, waker) == Registered::Linked
 }
 
 fn poll(sleep: Pin<&mut Sleep>, waker: &Waker) -> Poll<()> {
@@ -334,5 +339,53 @@ fn register_against_shutdown_is_woken_or_refused() {
         assert_eq!(sleep.entry().state(), SHUTDOWN);
         drop(sleep);
         assert_eq!(references(&timers), 0);
+    });
+}
+
+/// The time that a firer has seen is known to whoever sees that a timer has fired; a second firer, who looked earlier
+/// and notes that later, does not take it back.
+#[test]
+fn who_sees_a_fired_timer_finds_all_others_due_by_then() {
+    model(|| {
+        let (timers, now) = timers();
+        let (_, waker) = Count::new();
+        let mut fires = pin!(Sleep::at(NEW, now));
+        assert!(register(&timers, fires.as_mut(), &waker));
+        let firer = beside(&timers, Timers::fire_due);
+        let earlier =
+            beside(&timers, move |timers| timers.shared.note_time(timers.clock().now_ns() - 1, 0));
+        if poll(fires.as_mut(), &waker).is_ready() {
+            let mut due = pin!(Sleep::at(NEW, now));
+            assert_eq!(try_register(&timers, due.as_mut(), &waker), Registered::Due);
+            assert!(poll(due, &waker).is_ready());
+        }
+        let mut later = pin!(Sleep::at(NEW, now + 1));
+        assert!(register(&timers, later.as_mut(), &waker), "early");
+        firer.join().unwrap();
+        earlier.join().unwrap();
+    });
+}
+
+/// "Unknown" is no time, whoever asks for it first.
+#[test]
+fn after_a_wait_without_timers_those_who_register_look_at_the_clock() {
+    model(|| {
+        let (timers, now) = timers();
+        let waiter = beside(&timers, |timers| timers.end_wait(false));
+        let other = {
+            let timers = timers.clone();
+            thread::spawn(move || {
+                let mut later = Box::pin(Sleep::at(NEW, now + 1));
+                assert!(register(&timers, later.as_mut(), Waker::noop()), "early");
+                later
+            })
+        };
+        let mut due = pin!(Sleep::at(NEW, now));
+        let linked = register(&timers, due.as_mut(), Waker::noop());
+        let fired = waiter.join().unwrap();
+        let later = other.join().unwrap();
+        assert_eq!(fired + timers.fire_due(), usize::from(linked));
+        assert!(poll(due, Waker::noop()).is_ready());
+        drop(later);
     });
 }

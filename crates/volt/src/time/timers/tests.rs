@@ -10,6 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use super::super::{Duration, Instant, Sleep, scope, sleep, sleep_until, timeout, timeout_at};
 use super::*;
 
+mod due;
+
 #[derive(Default)]
 struct Count(AtomicUsize);
 
@@ -521,20 +523,6 @@ fn a_paused_clock_advances_to_a_deadline_of_many() {
             }
         });
     }
-}
-
-#[test]
-fn blocking_work_inhibits_the_paused_clock() {
-    with_paused(|timers| {
-        let (_, waker) = Count::new();
-        let mut timer = pin!(sleep(SECOND));
-        assert!(poll(timer.as_mut(), &waker).is_pending());
-        timers.clock().inhibit_auto_advance();
-        assert_eq!(timers.prepare_wait(), None);
-        assert_eq!(timers.auto_advance(), 0);
-        timers.clock().allow_auto_advance();
-        assert_eq!(timers.auto_advance(), 1);
-    });
 }
 
 #[test]
