@@ -23,8 +23,8 @@
 //! 2. A shard is freed when its `Timers` has gone (`closed`, and so no timer is linked) and `refs`
 //!    is 0, by whoever makes the second of these true, under the lock.
 //! 3. Wakers are woken and dropped outside the locks.
-//! 4. `coarse` is never later than the clock, or UNKNOWN: so a deadline that it has reached has passed, and a timer
-//!    for it need not be linked to fire.
+//! 4. `coarse` is never later than the clock (`coarse.rs`): a deadline that it has reached has passed, and a timer for it
+//!    is not linked.
 //!
 //! | Edge  | Release side                | Acquire side            | Carries | Model test |
 //! |-------|-----------------------------|-------------------------|---------|------------|
@@ -56,9 +56,11 @@ use super::clock::{self, Clock};
 use super::entry::{CHECK, Entry, FIRED, REGISTERED, SHUTDOWN};
 use super::lock::Lock;
 use super::wheel::{Due, NEVER, Wheel};
+use coarse::Coarse;
 use lead::Lead;
 use wakes::Wakes;
 
+mod coarse;
 mod lead;
 mod wakes;
 
@@ -66,8 +68,6 @@ mod wakes;
 const AWAKE: u64 = 0;
 /// How far `coarse` may lag behind before a busy worker writes it.
 const COARSE_NS: u64 = 1 << 16;
-/// In the place of a time: a wait or the clock's owner has let time pass since it was last looked at.
-const UNKNOWN: u64 = u64::MAX;
 /// Timers moved between levels, or passed by, per acquisition of the lock.
 const BUDGET: usize = if cfg!(volt_loom) { 1 } else { 128 };
 
@@ -87,8 +87,7 @@ unsafe impl Sync for Timers {}
 struct Shared {
     clock: Clock,
     sleeping_until: AtomicU64,
-    /// A recent reading of the clock, or [`UNKNOWN`].
-    coarse: AtomicU64,
+    coarse: Coarse,
     unpark: OnceLock<Unpark>,
     wakes: Wakes,
     lead: Lead,
@@ -149,7 +148,7 @@ impl Timers {
         let shared = Arc::new(Shared {
             clock,
             sleeping_until: AtomicU64::new(AWAKE),
-            coarse: AtomicU64::new(now),
+            coarse: Coarse::new(now),
             unpark: OnceLock::new(),
             wakes: Wakes::new(),
             lead: Lead::new(),
@@ -207,7 +206,7 @@ impl Timers {
         let now = self.shared.clock.now_ns();
         let is_due = earliest <= now;
         // Before it fires: whoever is woken finds all due that should fire by then.
-        self.shared.note_time(now, if is_due { 0 } else { lag });
+        self.shared.coarse.note(now, if is_due { 0 } else { lag });
         Some(if is_due { self.fire_until(now) } else { 0 })
     }
 
@@ -293,8 +292,7 @@ impl Timers {
     /// registered looks.
     #[inline]
     pub(super) fn forget_time(&self) {
-        // ORD relaxed: a hint, which says nothing now.
-        self.shared.coarse.store(UNKNOWN, Relaxed);
+        self.shared.coarse.forget();
     }
 
     /// If the clock is paused and may advance by itself: moves it to the earliest deadline, fires
@@ -363,32 +361,6 @@ impl std::fmt::Debug for Timers {
     }
 }
 
-impl Shared {
-    /// Remembers a reading of the clock if the last one is older than `lag`. (One that is [`UNKNOWN`] stays so.)
-    #[inline]
-    fn note_time(&self, now: u64, lag: u64) {
-        // ORD relaxed: a hint, which is only ever too early (invariant 4).
-        if now.saturating_sub(self.coarse.load(Relaxed)) > lag {
-            // Of two who note at the same time, the later reading stays, for which more has fired.
-            // ORD relaxed: as above; who is woken by what fires for it sees it by that edge.
-            self.coarse.fetch_max(now, Relaxed);
-        }
-    }
-
-    /// What `coarse` stands for.
-    #[cold]
-    fn known_time(&self, coarse: u64) -> u64 {
-        if coarse != UNKNOWN {
-            return coarse;
-        }
-        let now = self.clock.now_ns();
-        // If another one was quicker, that is no less recent.
-        // ORD relaxed: a hint, which is only ever too early (invariant 4).
-        _ = self.coarse.compare_exchange(UNKNOWN, now, Relaxed, Relaxed);
-        now
-    }
-}
-
 impl Shard {
     fn allocate(shared: Arc<Shared>, now: u64) -> NonNull<Self> {
         let locked = Locked {
@@ -417,16 +389,12 @@ impl Shard {
     #[inline]
     pub(super) unsafe fn register(&self, entry: &Entry, waker: &Waker) -> Registered {
         let this = &*self.0;
-        // ORD relaxed: a hint, which is only ever too early (invariant 4).
-        let mut coarse = this.shared.coarse.load(Relaxed);
         let deadline = entry.deadline();
-        if deadline <= coarse {
-            coarse = this.shared.known_time(coarse);
-            if deadline <= coarse {
-                entry.moved.set(false);
-                entry.set_state(FIRED);
-                return Registered::Due;
-            }
+        let (coarse, is_due) = this.shared.coarse.reaches(deadline, &this.shared.clock);
+        if is_due {
+            entry.moved.set(false);
+            entry.set_state(FIRED);
+            return Registered::Due;
         }
         let waker = waker.clone();
         let linked = this.locked.with(|locked| {

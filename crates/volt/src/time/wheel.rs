@@ -153,7 +153,7 @@ impl Wheel {
             // SAFETY: linked in the slot that it carries.
             self.unvisited = unsafe { self.slots[place].next(node) };
         }
-        // SAFETY: as above.
+        // SAFETY: linked in the slot that it carries, which is on level 0.
         unsafe { self.slots[place].remove(node) };
         if self.slots[place].is_empty() {
             self.mark_empty(place);

@@ -352,8 +352,9 @@ fn who_sees_a_fired_timer_finds_all_others_due_by_then() {
         let mut fires = pin!(Sleep::at(NEW, now));
         assert!(register(&timers, fires.as_mut(), &waker));
         let firer = beside(&timers, Timers::fire_due);
-        let earlier =
-            beside(&timers, move |timers| timers.shared.note_time(timers.clock().now_ns() - 1, 0));
+        let earlier = beside(&timers, move |timers| {
+            timers.shared.coarse.note(timers.clock().now_ns() - 1, 0)
+        });
         if poll(fires.as_mut(), &waker).is_ready() {
             let mut due = pin!(Sleep::at(NEW, now));
             assert_eq!(try_register(&timers, due.as_mut(), &waker), Registered::Due);
