@@ -16,16 +16,17 @@ use std::cell::Cell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, thread};
-use volt_sync::internal::slack;
+use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, fence, thread};
+use volt_sync::internal::{Parker, slack};
 
 use crate::ending;
 use crate::made::Made;
 use crate::offer::OFFERS;
+use crate::parking;
 use crate::payload::{discard, discard_payload};
 use crate::queue::{Closed, Queue};
 use crate::roster::Roster;
@@ -74,6 +75,8 @@ pub(crate) struct Core {
     attended: AtomicBool,
     /// Records of guests that are not in use.
     guests: Mutex<Vec<Guest>>,
+    /// The parkers of those who wait for a scope of this pool and have no record in it.
+    owners_elsewhere: Mutex<Vec<&'static Parker>>,
     spin: Duration,
     least_offers: usize,
     pub(crate) made: Made,
@@ -127,6 +130,7 @@ impl Core {
             threads: AtomicUsize::new(0),
             attended: AtomicBool::new(false),
             guests: Mutex::new(Vec::new()),
+            owners_elsewhere: Mutex::new(Vec::new()),
             spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
             least_offers: if config.threads > processors { OFFERS } else { 1 },
             made: Made::new(),
@@ -169,7 +173,16 @@ impl Core {
                 lock(&self.0.guests).push(Guest(self.1));
             }
         }
-        let free = lock(&self.guests).pop();
+        let parker = parking::mine();
+        let free = {
+            let mut guests = lock(&self.guests);
+            let free = guests.pop();
+            if let Some(Guest(record)) = free {
+                // SAFETY: the roster keeps it as long as `self` lives, and it is ours.
+                unsafe { &*record }.adopt(parker);
+            }
+            free
+        };
         let record = match free {
             Some(Guest(record)) => record,
             None => match self.workers.reserve_for_guest() {
@@ -181,10 +194,26 @@ impl Core {
         };
         // SAFETY: the roster keeps it as long as `self` lives.
         let worker = unsafe { &*record };
-        worker.adopt();
         let _leave = Leave(self, record);
         Worker::enter(record);
         work(Some(worker))
+    }
+
+    /// Calls `wait`, by which a thread without a record here waits for a scope of this pool, so that
+    /// the end of the pool wakes it.
+    pub(crate) fn as_owner_elsewhere(&self, parker: &'static Parker, wait: impl FnOnce()) {
+        struct Leave<'a>(&'a Core, &'static Parker);
+        impl Drop for Leave<'_> {
+            fn drop(&mut self) {
+                let mut owners = lock(&self.0.owners_elsewhere);
+                if let Some(at) = owners.iter().position(|parker| ptr::eq(*parker, self.1)) {
+                    owners.swap_remove(at);
+                }
+            }
+        }
+        lock(&self.owners_elsewhere).push(parker);
+        let _leave = Leave(self, parker);
+        wait();
     }
 
     /// The calling thread's record, if it is a thread of this pool, or a guest in it.
@@ -474,7 +503,7 @@ impl Core {
             // ORD relaxed: threads look between tasks.
             self.abandoned.store(true, Relaxed);
         }
-        self.sync.shut_down();
+        self.announce_end();
         let mut attempt = 0;
         loop {
             let (handles, counted) = {
@@ -506,7 +535,26 @@ impl Core {
 
     /// Tells the threads to end, and waits for none of them.
     pub(crate) fn shut_down_without_waiting(&self) {
+        self.announce_end();
+    }
+
+    /// Tells the threads to end, and wakes all who may wait for a scope: they look for its tasks
+    /// themselves from now on, see `scope.rs`. To others it is a wake-up too much.
+    pub(crate) fn announce_end(&self) {
         self.sync.shut_down();
+        // ORD SeqCst fence: between the flag and the wake-ups; pairs with `State::announce` and
+        // `Frame::sleep`.
+        fence(SeqCst);
+        // Killed by `scope::model::a_task_spawned_beside_a_shutdown_is_run`.
+        #[cfg(not(volt_mutant = "a_shutdown_wakes_the_owners"))]
+        self.wake_all_who_wait();
+    }
+
+    fn wake_all_who_wait(&self) {
+        let guests = lock(&self.guests);
+        self.workers.iter().for_each(|worker| worker.parker().unpark());
+        drop(guests);
+        lock(&self.owners_elsewhere).iter().for_each(|parker| parker.unpark());
     }
 }
 

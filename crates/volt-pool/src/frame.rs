@@ -125,6 +125,10 @@ impl Frame {
         self.owner
     }
 
+    pub(crate) fn parker(&self) -> &'static Parker {
+        self.parker
+    }
+
     pub(crate) fn parent(&self) -> *const Self {
         self.parent
     }

@@ -21,6 +21,18 @@
 //! | [SC1] | `State::announce` | `State::ticket_called` | the tasks pushed before a ticket that was queued already | `a_ticket_in_flight_finds_the_task` |
 //! | [SC2] | `State::finished` | `State::settle`, the last `State::finished` | what the tasks did, a kept panic too | `the_scope_ends_after_all_of_its_tasks` |
 //!
+//! Progress: whoever pushes into an empty queue makes sure that somebody comes: a thread of the pool,
+//! to which the ticket goes, or, if none is idle, the owner, who is called. After a shutdown the ticket
+//! may stay where it is: the idle threads leave, also one that was woken for it just before, and the
+//! spawning thread leaves without a look at its ring. So then nobody counts as idle, and the shutdown
+//! itself wakes all owners, once it has set its flag. The spawner has a fence between its push and its
+//! look at the flag, the shutdown one between the flag and the wake-ups, an owner one between the
+//! announcement of its sleep and its last look at the queue.
+//! * The spawner does not see the flag. Then its fence is before that of the shutdown, and the owner,
+//!   when it is woken, sees the task. If the shutdown misses an owner, since that one comes only now,
+//!   the owner's fence is the later one as well, and its last look sees the task.
+//! * The spawner sees it. Then it calls the owner, who sees the task, or is seen to sleep.
+//!
 //! Cost: a spawn is an allocation and 1 RMW on the owner's thread (2 elsewhere), a task another half
 //! RMW to take and 1 to hold the rest of its chunk.
 
@@ -204,9 +216,10 @@ impl State {
                 unsafe { Task::call(ticket, Action::Discard) };
             }
         }
+        // ORD SeqCst fence: between the push and the looks at the flag of a shutdown and at the owner's
+        // sleep; pairs with `Core::announce_end` and `Frame::sleep`. See Progress.
+        fence(SeqCst);
         if !core.sync.has_idle() {
-            // ORD SeqCst fence: the owner announces its sleep, then looks at the queue.
-            fence(SeqCst);
             state.frame.call_helper();
         }
     }
@@ -424,11 +437,13 @@ pub(crate) fn run_scope<'scope, R>(core: &Core, body: impl FnOnce(&Scope<'scope>
                 // has ended.
                 Some(worker) => {
                     let (has, run) = (|| state.has_tasks(), || state.run_outside());
-                    wait_foreign(core, worker, &state.frame, has, run);
+                    core.as_owner_elsewhere(state.frame.parker(), || {
+                        wait_foreign(core, worker, &state.frame, has, run);
+                    });
                 }
-                None => {
+                None => core.as_owner_elsewhere(state.frame.parker(), || {
                     wait_outside(core, &state.frame, || state.has_tasks(), || state.run_outside());
-                }
+                }),
             }
         }
         let panic = state.take_panic();

@@ -393,13 +393,27 @@ impl SyncWord {
         Word(self.word.load(Relaxed)).spawned()
     }
 
-    /// How many threads sleep: a hint.
+    /// How many threads sleep and can be woken for work: a hint, none after a shutdown. Those that
+    /// sleep then are still counted in the word, but leave.
     pub(crate) fn idle(&self) -> usize {
-        // ORD relaxed: a hint.
-        Word(self.word.load(Relaxed)).idle() as usize
+        // ORD relaxed: a hint; who relies on it has a fence before this.
+        let word = Word(self.word.load(Relaxed));
+        // Killed by `scope::model::a_task_spawned_beside_a_shutdown_is_run`.
+        #[cfg(not(volt_mutant = "nobody_is_idle_after_a_shutdown"))]
+        if word.state() == SHUTDOWN {
+            return 0;
+        }
+        word.idle() as usize
     }
 
-    /// True if a thread sleeps: a hint.
+    /// Counts a sleeper that a model does not play.
+    #[cfg(all(test, volt_loom))]
+    pub(crate) fn count_sleeper(&self) {
+        // ORD relaxed: a count.
+        self.word.fetch_add(IDLE, Relaxed);
+    }
+
+    /// True if a thread sleeps that can be woken for work: a hint, as `idle`.
     pub(crate) fn has_idle(&self) -> bool {
         self.idle() > 0
     }

@@ -97,7 +97,7 @@ pub(crate) struct Worker {
     index: usize,
     /// The number among the pool's threads; `None` for guests.
     thread: Option<usize>,
-    /// That of the thread which uses the record.
+    /// That of the thread which uses the record. A guest's changes under the lock of the guests.
     parker: Cell<&'static Parker>,
     pub(crate) made: Made,
 }
@@ -146,14 +146,15 @@ impl Worker {
         self.thread
     }
 
-    /// For the thread that uses the record, and of a pool's own thread for everybody.
+    /// For the thread that uses the record, and of a pool's own thread for everybody. Of a guest also
+    /// for whoever has the lock of the guests.
     pub(crate) fn parker(&self) -> &'static Parker {
         self.parker.get()
     }
 
-    /// Makes the record that of the calling thread, a guest.
-    pub(crate) fn adopt(&self) {
-        self.parker.set(parking::mine());
+    /// Makes the record that of a guest with this parker. The caller has the lock of the guests.
+    pub(crate) fn adopt(&self, parker: &'static Parker) {
+        self.parker.set(parker);
     }
 
     /// The frame of which the running code is a part.

@@ -10,12 +10,12 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, mpsc};
 use std::task::Context;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use volt_pool::{Action, Builder, Task, ThreadPool};
+use volt_pool::{Action, Builder, Scope, Task, ThreadPool};
 use volt_sync::internal::primitive::Mutex;
 
 /// Runs `test` on a thread of its own, and fails if it does not end.
@@ -329,4 +329,99 @@ fn a_dropped_future_lets_go_of_its_waker() {
     drop(future);
     assert_eq!(Arc::strong_count(&waiting), 1);
     send.send(()).unwrap();
+}
+
+/// How the owner of a scope comes to be asleep, with all of its tasks in the hands of others.
+#[derive(Clone, Copy)]
+enum Owner {
+    /// A thread of the pool.
+    Inside,
+    /// A thread of another pool, for which one of this pool waits.
+    Foreign,
+}
+
+fn busy(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// A scope's task that spawns another one.
+struct Spawner {
+    started: AtomicBool,
+    spawned: AtomicBool,
+    ran: AtomicUsize,
+    /// When it spawns.
+    after: Duration,
+}
+
+impl Spawner {
+    fn body<'s>(&'s self, s: &Scope<'s>) {
+        s.spawn(move |s| {
+            self.started.store(true, SeqCst);
+            busy(self.after);
+            s.spawn(move |_| add(&self.ran));
+            self.spawned.store(true, SeqCst);
+            busy(Duration::from_millis(1));
+        });
+        wait_for(&self.started);
+    }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        std::thread::yield_now();
+    }
+}
+
+/// Ends a pool of three threads while a scope's owner sleeps, another thread runs the scope's task,
+/// and the third one is idle. The task spawns another one: `early`, just before the shutdown begins,
+/// or long after that.
+fn end_beside_a_scope(owner: Owner, now: bool, early: bool) {
+    let (pool, other) = (ThreadPool::with_threads(3), ThreadPool::with_threads(1));
+    pool.broadcast(|_| ());
+    let after = Duration::from_millis(if early { 3 } else { 100 });
+    // The others fall asleep.
+    std::thread::sleep(after);
+    let [started, spawned] = [(); 2].map(|()| AtomicBool::new(false));
+    let scope = Spawner { started, spawned, ran: AtomicUsize::new(0), after };
+    std::thread::scope(|threads| {
+        threads.spawn(|| match owner {
+            Owner::Inside => pool.install(|| volt_pool::scope(|s| scope.body(s))),
+            Owner::Foreign => {
+                pool.install(|| other.install(|| pool.in_place_scope(|s| scope.body(s))));
+            }
+        });
+        if early {
+            wait_for(&scope.spawned);
+        } else {
+            wait_for(&scope.started);
+            std::thread::sleep(after / 2);
+        }
+        if now {
+            drop(pool.shutdown_now());
+        } else {
+            pool.shutdown();
+        }
+    });
+    assert_eq!(scope.ran.load(SeqCst), 1);
+}
+
+/// The idle thread leaves first, and the one that spawns does not look at its queue again.
+#[test]
+fn a_task_spawned_during_a_shutdown_is_run() {
+    for owner in [Owner::Inside, Owner::Foreign] {
+        for now in [true, false] {
+            must_end(move || end_beside_a_scope(owner, now, false));
+        }
+    }
+}
+
+/// The idle thread is woken for the task, and leaves without it.
+#[test]
+fn a_task_spawned_just_before_a_shutdown_is_run() {
+    for owner in [Owner::Inside, Owner::Foreign] {
+        must_end(move || (0..60).for_each(|_| end_beside_a_scope(owner, true, true)));
+    }
 }

@@ -221,3 +221,67 @@ fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
         });
     });
 }
+
+#[derive(Clone, Copy)]
+struct SendScope(*const Scope<'static>);
+
+// SAFETY: a scope is shared by threads.
+unsafe impl Send for SendScope {}
+
+/// A task spawns another one, and its thread leaves without having looked at its ring, as does the
+/// one that sleeps: the pool is shut down meanwhile. With `queued` a ticket is out already.
+fn spawn_beside_a_shutdown(
+    queued: bool,
+    run: impl Fn(&Pool, &dyn Fn(&Scope<'static>)) + Sync + Send + 'static,
+) {
+    loom::model(move || {
+        let pool = Pool::new();
+        pool.core.sync.count_sleeper();
+        let threads = std::cell::Cell::new(None);
+        run(&pool, &|scope| {
+            scope.state.ticket_queued.store(queued, Relaxed);
+            // The task that spawns.
+            scope.state.count();
+            let (spawner, ending) = (pool.clone(), pool.clone());
+            let scope = SendScope(scope);
+            let spawner = thread::spawn(move || {
+                let scope = scope;
+                // SAFETY: the scope waits for the task that this thread plays.
+                let scope = unsafe { &*scope.0 };
+                Worker::enter(&raw const spawner.worker);
+                let pool = spawner.clone();
+                scope.spawn(move |_| pool.task(0));
+                // The last use of the scope.
+                let state = scope.state.clone();
+                // SAFETY: holds the state.
+                unsafe { state.finished(1) };
+                Worker::enter(std::ptr::null());
+            });
+            let ending = thread::spawn(move || ending.core.announce_end());
+            threads.set(Some([spawner, ending]));
+        });
+        assert_eq!(pool.runs.load(Relaxed), 1);
+        for thread in threads.take().unwrap() {
+            thread.join().unwrap();
+        }
+        let mut left = crate::task::TaskList::new();
+        pool.worker.drain(&mut left);
+    });
+}
+
+#[test]
+fn a_task_spawned_beside_a_shutdown_is_run() {
+    spawn_beside_a_shutdown(false, |pool, body| guest(pool, body));
+}
+
+/// The spawner has no other fence then.
+#[test]
+fn a_task_spawned_beside_a_shutdown_and_a_ticket_is_run() {
+    spawn_beside_a_shutdown(true, |pool, body| guest(pool, body));
+}
+
+/// The owner has no record in the pool.
+#[test]
+fn a_task_spawned_beside_a_shutdown_is_run_outside() {
+    spawn_beside_a_shutdown(false, |pool, body| run_scope(&pool.core, body));
+}
