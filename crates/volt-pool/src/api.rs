@@ -263,6 +263,13 @@ impl ThreadPool {
     /// thread. If that is a thread of another pool, it may be called back to while it waits: calls
     /// from inside `function` into the caller's own pool run on the caller's thread.
     ///
+    /// # Deadlocks
+    ///
+    /// A thread of another pool that waits here runs nothing else, since its caller may hold a lock.
+    /// So two pools whose tasks call into each other *without* being parts of one call can block each
+    /// other: when each thread of the one waits for the other, and each of the other for the one. Let
+    /// such calls go in one direction only, or let async code wait for [`run`](Self::run).
+    ///
     /// # Panics
     ///
     /// With the panic of `function`.

@@ -2,7 +2,16 @@
 //!
 //! A caller outside waits without helping. A caller that is a thread of *another* pool may be
 //! called back: work that descends from what it waits for, and is for its own pool, comes by mail
-//! to that very thread, so that pools which call into each other cannot lock each other up.
+//! to that very thread. So one chain of calls may pass through a pool as often as it likes, whatever
+//! the number of its threads.
+//!
+//! That is not so for unrelated calls. If each thread of one pool waits for a call into another, and
+//! each thread of that one for a call into the first, all wait for ever.
+//!
+//! Rejected: a thread that waits for another pool runs what is queued in its own (rayon). It would run
+//! unrelated work on its stack, and deadlock where that wants a lock which the stack holds; `frame.rs`
+//! says more. Rejected as well: to do so only if all threads of both pools wait. One would have to look
+//! at all of them at once, and longer cycles, through three pools, would still be missed.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -141,7 +150,7 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
 }
 
 /// The thread of `core` that waits, through its nearest frame, for what `worker` runs.
-fn host_of<'a>(core: &Core, worker: &'a Worker) -> Option<(&'a Worker, &'a Frame)> {
+pub(crate) fn host_of<'a>(core: &Core, worker: &'a Worker) -> Option<(&'a Worker, &'a Frame)> {
     let mut frame = worker.current();
     // SAFETY: null, or an ancestor of the code that runs here, so alive.
     while let Some(ancestor) = unsafe { frame.as_ref() } {
@@ -179,7 +188,8 @@ pub(crate) fn wait_outside(
     }
 }
 
-/// As `wait_outside`, on a thread of another pool: it does what comes by mail besides.
+/// As `wait_outside`, on a thread of another pool, whether or not `core` was shut down: it does what
+/// comes by mail besides.
 pub(crate) fn wait_foreign(
     core: &Core,
     worker: &Worker,
@@ -191,11 +201,10 @@ pub(crate) fn wait_foreign(
         if let Some(outcome) = frame.outcome() {
             return outcome;
         }
-        if (core.sync.is_shut_down() && run()) || core.run_unattended() {
+        if run() || core.run_unattended() {
             continue;
         }
-        worker
-            .wait_once(frame, || (core.sync.is_shut_down() && has_work()) || core.is_unattended());
+        worker.wait_once(frame, || has_work() || core.is_unattended());
     }
 }
 

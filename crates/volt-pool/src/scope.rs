@@ -20,6 +20,7 @@
 //! |------|--------------|--------------|---------|-----------------------------|
 //! | [SC1] | `State::announce` | `State::ticket_called` | the tasks pushed before a ticket that was queued already | `a_ticket_in_flight_finds_the_task` |
 //! | [SC2] | `State::finished` | `State::settle`, the last `State::finished` | what the tasks did, a kept panic too | `the_scope_ends_after_all_of_its_tasks` |
+//! | [SC3] | `State::order_called` | `State::has_unordered` | the link of the order, which is used again | `a_host_runs_the_tasks_of_an_owner_elsewhere` |
 //!
 //! Progress: whoever pushes into an empty queue makes sure that somebody comes: a thread of the pool,
 //! to which the ticket goes, or, if none is idle, the owner, who is called. After a shutdown the ticket
@@ -42,13 +43,13 @@ use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use volt_sync::internal::primitive::{AtomicBool, AtomicPtr, AtomicUsize, fence};
 
 use crate::engine::Core;
 use crate::frame::{Frame, Outcome};
-use crate::install::{wait_foreign, wait_outside};
+use crate::install::{host_of, wait_foreign, wait_outside};
 use crate::parking;
 use crate::payload::{Payload, discard_payload};
 use crate::queue::Queue;
@@ -68,6 +69,9 @@ pub(crate) struct State {
     frame: Frame,
     ticket: Task,
     ticket_queued: AtomicBool,
+    /// See `State::order`.
+    order: Task,
+    ordered: AtomicBool,
     queue: Queue,
     pending: AtomicUsize,
     /// Tasks that the owner's thread has spawned during the body; only that thread uses it.
@@ -96,6 +100,8 @@ impl State {
             frame: unsafe { Frame::new(parent, parker, owner) },
             ticket: Task::new(Self::ticket_called),
             ticket_queued: AtomicBool::new(false),
+            order: Task::new(Self::order_called),
+            ordered: AtomicBool::new(false),
             queue: Queue::new(),
             pending: AtomicUsize::new(BIAS),
             local: AtomicUsize::new(0),
@@ -106,6 +112,9 @@ impl State {
         let own = Arc::as_ptr(&state);
         if let Some(state) = Arc::get_mut(&mut state) {
             state.own = own;
+            // SAFETY: a field of the state, in its place for good.
+            let frame = unsafe { &raw const (*own).frame };
+            state.order = Task::within(Self::order_called, frame);
         }
         state
     }
@@ -241,11 +250,78 @@ impl State {
             state.frame.call_helper();
             return;
         }
+        state.run_some();
+    }
+
+    /// True if there are tasks, and no order that will find them.
+    fn has_unordered(&self) -> bool {
+        // ORD[SC3] acquire: the order's link, for the next order.
+        !self.ordered.load(Acquire) && self.has_tasks()
+    }
+
+    /// For an owner in another pool, for which `host`, a thread of this pool, waits by `frame`: lets
+    /// that one run tasks, since nobody else in this pool may be there. False if there are none.
+    ///
+    /// Unlike the ticket the order counts as a task: so the scope, and with it the host's wait, lasts
+    /// until it was called.
+    fn order(&self, host: &Worker, frame: &Frame) -> bool {
+        let one_more = |pending| (pending != 0).then_some(pending + 1);
+        if !self.has_unordered()
+            // ORD relaxed: a count, as in `count`. It is zero if the tasks have ended meanwhile.
+            // ORD relaxed: a stale count makes the exchange fail.
+            || self.pending.fetch_update(Relaxed, Relaxed, one_more).is_err()
+        {
+            return false;
+        }
+        // ORD relaxed: the order itself is published by its queue.
+        self.ordered.store(true, Relaxed);
+        // SAFETY: `own` is this very state.
+        let order = unsafe { &raw const (*self.own).order };
+        // SAFETY: a field is not at address zero.
+        let order = unsafe { NonNull::new_unchecked(order.cast_mut()) };
+        // SAFETY: alive, as the state is.
+        unsafe { Task::mark_queued(order) };
+        // SAFETY: counted, so it lives until it is called; not ordered before, so in no queue.
+        if unsafe { host.post(order) }.is_ok() {
+            // ORD SeqCst fence: between publishing and looking for a sleeper; pairs with `Frame::sleep`.
+            fence(SeqCst);
+            frame.call_helper();
+        } else {
+            // The host ends, and runs its last task.
+            // SAFETY: refused, so in no queue.
+            unsafe { Task::call(order, Action::Run) };
+        }
+        true
+    }
+
+    /// The order's function.
+    ///
+    /// # Safety
+    /// 1. `order` is the order of a state in an `Arc`, and counted as one of its tasks.
+    unsafe fn order_called(order: NonNull<Task>, _action: Action) {
+        // SAFETY: the order is this field of a state (1).
+        let this = unsafe { order.as_ptr().byte_sub(offset_of!(Self, order)) }.cast::<Self>();
+        // SAFETY: in an `Arc`, which the owner holds while a task is counted (1).
+        unsafe { Arc::increment_strong_count(this.cast_const()) };
+        // SAFETY: the count that was just added.
+        let state = unsafe { Arc::from_raw(this.cast_const()) };
+        // ORD[SC3] release: the order's link is its owner's again.
+        state.ordered.store(false, Release);
+        // ORD SeqCst fence: between this and the look at the queue. Whoever pushes has one before it
+        // calls the owner: either the look finds the task, or the owner sees that nothing is ordered.
+        fence(SeqCst);
+        state.run_some();
+        // SAFETY: `state` holds it.
+        unsafe { state.finished(1) };
+    }
+
+    /// Runs tasks on a thread that was sent for them.
+    fn run_some(&self) {
         // A thread of another pool gets here when it runs what this pool has handed back, or has no
         // thread for. The rest of a chunk must not be held there: whoever takes it uses our core.
-        with_current(|worker| match worker.filter(|worker| ptr::eq(worker.core(), state.core)) {
-            Some(worker) => drop(state.run_chunk(worker)),
-            None => drop(state.run_outside()),
+        with_current(|worker| match worker.filter(|worker| ptr::eq(worker.core(), self.core)) {
+            Some(worker) => drop(self.run_chunk(worker)),
+            None => drop(self.run_outside()),
         });
     }
 
@@ -433,14 +509,7 @@ pub(crate) fn run_scope<'scope, R>(core: &Core, body: impl FnOnce(&Scope<'scope>
                 Some(worker) if ptr::eq(worker.core(), core) => {
                     worker.wait(&state.frame, Help::Scope(state));
                 }
-                // A scope of another pool: its tasks are not for this thread, except when that pool
-                // has ended.
-                Some(worker) => {
-                    let (has, run) = (|| state.has_tasks(), || state.run_outside());
-                    core.as_owner_elsewhere(state.frame.parker(), || {
-                        wait_foreign(core, worker, &state.frame, has, run);
-                    });
-                }
+                Some(worker) => wait_elsewhere(core, worker, state),
                 None => core.as_owner_elsewhere(state.frame.parker(), || {
                     wait_outside(core, &state.frame, || state.has_tasks(), || state.run_outside());
                 }),
@@ -459,6 +528,23 @@ pub(crate) fn run_scope<'scope, R>(core: &Core, body: impl FnOnce(&Scope<'scope>
             }
         }
     })
+}
+
+/// Waits on a thread of another pool. The tasks are not for this thread, except when their pool has
+/// ended; but it can send for the thread of that pool which waits for it, if there is one.
+fn wait_elsewhere(core: &Core, worker: &Worker, state: &State) {
+    let host = host_of(core, worker);
+    let has = || match host {
+        Some(_) => state.has_unordered(),
+        None => core.sync.is_shut_down() && state.has_tasks(),
+    };
+    let run = || match host {
+        Some((host, frame)) => state.order(host, frame),
+        None => core.sync.is_shut_down() && state.run_outside(),
+    };
+    core.as_owner_elsewhere(state.frame.parker(), || {
+        wait_foreign(core, worker, &state.frame, has, run);
+    });
 }
 
 #[cfg(all(test, volt_loom))]

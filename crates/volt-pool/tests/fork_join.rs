@@ -306,6 +306,50 @@ fn pools_that_call_each_other_do_not_lock_up() {
     assert_eq!(index, (None, Some(0)));
 }
 
+/// Calls `work` on a thread of its own, and fails if it does not return.
+fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || send.send(work()).unwrap());
+    receive.recv_timeout(Duration::from_secs(20)).expect("it returns")
+}
+
+/// The same with a scope that is opened in place: its owner is a thread of the other pool, and the only
+/// thread of its own pool waits for the owner.
+#[test]
+fn a_scope_of_a_pool_that_waits_for_its_owner_ends() {
+    for threads in [1, 2] {
+        in_time(move || {
+            let (a, b) = (ThreadPool::with_threads(threads), ThreadPool::with_threads(1));
+            for _ in 0..100 {
+                let ran = AtomicUsize::new(0);
+                let scope = || {
+                    a.in_place_scope(|s| {
+                        for _ in 0..40 {
+                            s.spawn(|s| {
+                                assert!(a.current_thread_index().is_some());
+                                s.spawn(|_| add(&ran, 1));
+                            });
+                        }
+                        s.spawn(|s| {
+                            // Back to the owner, which is in the middle of its wait.
+                            b.install(|| s.spawn(|_| add(&ran, 1)));
+                            b.in_place_scope(|s| s.spawn(|_| add(&ran, 1)));
+                        });
+                    });
+                };
+                a.install(|| b.install(scope));
+                assert_eq!(ran.load(SeqCst), 42);
+            }
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                a.install(|| {
+                    b.install(|| a.in_place_scope(|s| s.spawn(|_| resume_unwind(Box::new("task")))))
+                });
+            }));
+            assert_eq!(*panicked.unwrap_err().downcast_ref::<&str>().unwrap(), "task");
+        });
+    }
+}
+
 #[test]
 fn broadcast_reaches_every_thread_also_from_inside() {
     let pool = ThreadPool::with_threads(4);

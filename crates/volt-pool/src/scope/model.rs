@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Scope, State, run_scope};
 use crate::engine::{Config, Core};
-use crate::worker::{Work, Worker};
+use crate::frame::{Frame, Outcome};
+use crate::worker::{Help, Work, Worker};
 use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
 
 /// A pool that starts no threads of its own: the models play its one thread.
@@ -284,4 +285,49 @@ fn a_task_spawned_beside_a_shutdown_and_a_ticket_is_run() {
 #[test]
 fn a_task_spawned_beside_a_shutdown_is_run_outside() {
     spawn_beside_a_shutdown(false, |pool, body| run_scope(&pool.core, body));
+}
+
+/// The owner is a thread of another pool, for which the pool's only thread waits: that one runs what
+/// the body has spawned, and what another task spawns.
+#[test]
+fn a_host_runs_the_tasks_of_an_owner_elsewhere() {
+    loom::model(|| {
+        let (pool, other) = (Pool::new(), Core::new(Config { threads: 1, ..Config::default() }));
+        // SAFETY: the model keeps the pool, and so the record, until the threads are joined.
+        let host: &'static Worker = unsafe { &*(&raw const pool.worker) };
+        // SAFETY: a null parent is allowed.
+        let call = unsafe { Frame::new(std::ptr::null(), host.parker(), host) };
+        let call = Arc::new(call);
+        let waits_for = call.clone();
+        let waiting = thread::spawn(move || {
+            Worker::enter(host);
+            host.wait(&waits_for, Help::Mail);
+            Worker::enter(std::ptr::null());
+        });
+        let spawner = std::cell::Cell::new(None);
+        other.as_guest(|owner| {
+            owner.unwrap().within(&raw const *call, || {
+                run_scope(&pool.core, |scope: &Scope<'static>| {
+                    let first = pool.clone();
+                    scope.spawn(move |_| first.task(0));
+                    // The task that spawns.
+                    scope.state.count();
+                    let (state, pool) = (scope.state.clone(), pool.clone());
+                    let scope = SendScope(scope);
+                    spawner.set(Some(thread::spawn(move || {
+                        let scope = scope;
+                        // SAFETY: the scope waits for the task that this thread plays.
+                        unsafe { &*scope.0 }.spawn(move |_| pool.task(1));
+                        // SAFETY: holds the state.
+                        unsafe { state.finished(1) };
+                    })));
+                });
+            });
+        });
+        assert_eq!(pool.runs.load(Relaxed), 2);
+        // SAFETY: nobody else finishes it.
+        unsafe { Frame::finish(&raw const *call, Outcome::Done) };
+        spawner.take().unwrap().join().unwrap();
+        waiting.join().unwrap();
+    });
 }
