@@ -6,6 +6,7 @@ use std::ptr;
 
 use volt_sync::internal::primitive::thread;
 
+use crate::broadcast::broadcast as broadcast_in;
 use crate::engine::Core;
 use crate::install;
 use crate::pool::{ThreadPool, global, spawn_on, with_core};
@@ -168,7 +169,7 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
 /// assert!(!indices.is_empty());
 /// ```
 pub fn broadcast<R: Send>(function: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    with_core(|core| install::broadcast(core, &function))
+    with_core(|core| broadcast_in(core, &function))
 }
 
 /// The index of this thread in its pool, from 0 to the number of threads; `None` outside of pools.
@@ -391,7 +392,9 @@ impl ThreadPool {
     /// possible.
     ///
     /// A thread does its part when it has ended what it is doing, or while it waits for something
-    /// of which this broadcast is a part. If not a single thread can be started, or the pool was
+    /// of which this broadcast is a part. If a task calls this, also while it waits for another
+    /// broadcast: so tasks may broadcast at the same time, but should hold no lock meanwhile that
+    /// `function` wants. If not a single thread can be started, or the pool was
     /// shut down, the result may be empty.
     ///
     /// # Panics
@@ -405,7 +408,7 @@ impl ThreadPool {
     /// assert_eq!(pool.broadcast(|index| index * 10), [0, 10]);
     /// ```
     pub fn broadcast<R: Send>(&self, function: impl Fn(usize) -> R + Sync) -> Vec<R> {
-        install::broadcast(self.core(), &function)
+        broadcast_in(self.core(), &function)
     }
 
     /// Queues `work` at once, and returns a future of its result: how async code hands work to the

@@ -101,6 +101,8 @@ pub(crate) struct Frame {
     lineage: Lineage,
     /// The worker that waits for it; null for threads outside of pools.
     owner: *const Worker,
+    /// It is that of a broadcast.
+    broadcast: bool,
 }
 
 impl Frame {
@@ -114,7 +116,33 @@ impl Frame {
         // SAFETY: null, or alive, as obligation 1 says.
         let lineage = unsafe { parent.as_ref() }
             .map_or(Lineage::NONE, |ancestor| Lineage(ancestor.lineage.0 | Lineage::of(parent).0));
-        Self { state: AtomicU32::new(RUNNING), parker, parent, lineage, owner }
+        Self { state: AtomicU32::new(RUNNING), parker, parent, lineage, owner, broadcast: false }
+    }
+
+    /// The same as that of a broadcast.
+    pub(crate) fn of_broadcast(self) -> Self {
+        Self { broadcast: true, ..self }
+    }
+
+    pub(crate) fn is_broadcast(&self) -> bool {
+        self.broadcast
+    }
+
+    /// True if a thread of a pool waits for `this`, or for something of which it is a part.
+    ///
+    /// # Safety
+    /// 1. `this` is null, or a frame with work that is not finished.
+    pub(crate) unsafe fn has_thread_waiting(mut this: *const Self) -> bool {
+        // SAFETY: null, or of unfinished work (1), or an ancestor of that (invariant 2).
+        while let Some(frame) = unsafe { this.as_ref() } {
+            // SAFETY: null, or a record in a pool whose thread waits for the frame.
+            let owner = unsafe { frame.owner.as_ref() };
+            if owner.is_some_and(|owner| owner.thread().is_some()) {
+                return true;
+            }
+            this = frame.parent;
+        }
+        false
     }
 
     pub(crate) fn lineage(&self) -> Lineage {

@@ -32,6 +32,7 @@
 //! ```
 
 mod api;
+mod broadcast;
 mod buffer;
 mod builder;
 mod ending;
@@ -42,6 +43,7 @@ mod install;
 #[cfg(doctest)]
 mod lifetimes;
 mod made;
+mod mail;
 mod offer;
 pub mod par;
 mod parking;

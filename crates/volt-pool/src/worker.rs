@@ -12,10 +12,11 @@
 //! chunk. Every 61st search looks at the pool's queue first, so that a thread which feeds itself
 //! cannot starve it.
 //!
-//! A thread that waits for a frame runs only what descends from that frame (`frame.rs` says why).
+//! A thread that waits for a frame runs only what descends from that frame (`frame.rs` says why), and
+//! in one case parts of broadcasts (`broadcast.rs`).
 //!
 //! Invariants:
-//! 1. The cells, the stash and the ring's producer side belong to the thread itself.
+//! 1. The cells, the mail's receiving and the ring's producer side belong to the thread itself.
 //! 2. A record lives as long as the pool's core, which its thread holds.
 //! 3. Tasks in `held` belong to one scope, which lives until they have run.
 //!
@@ -28,7 +29,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use volt_sync::internal::primitive::{AtomicPtr, UnsafeCell, fence};
+use volt_sync::internal::primitive::{AtomicPtr, fence};
 use volt_sync::internal::{CachePadded, Parker};
 
 use crate::buffer::{Buffer, CAPACITY};
@@ -36,6 +37,7 @@ use crate::engine::Core;
 use crate::fork::{Fork, ForkStack, Promoted};
 use crate::frame::{Frame, Lineage, Outcome};
 use crate::made::Made;
+use crate::mail::Mailbox;
 use crate::offer::Offer;
 use crate::parking;
 use crate::queue::{Closed, Queue};
@@ -86,9 +88,7 @@ pub(crate) struct Worker {
     waits_for: AtomicPtr<Worker>,
     buffer: Buffer,
     overflow: Queue,
-    mail: Queue,
-    /// Mail that is not to be run yet.
-    stash: UnsafeCell<TaskList>,
+    mail: Mailbox,
     current: Cell<*const Frame>,
     random: Cell<u32>,
     tick: Cell<u32>,
@@ -117,8 +117,7 @@ impl Worker {
             waits_for: AtomicPtr::new(ptr::null_mut()),
             buffer: Buffer::new(),
             overflow: Queue::new(),
-            mail: Queue::new(),
-            stash: UnsafeCell::new(TaskList::new()),
+            mail: Mailbox::new(),
             current: Cell::new(ptr::null()),
             random: Cell::new((index as u32).wrapping_mul(0x9E37_79B9) | 1),
             tick: Cell::new(0),
@@ -237,36 +236,41 @@ impl Worker {
     /// 1. The task is scheduled and in no queue.
     pub(crate) unsafe fn post(&self, task: NonNull<Task>) -> Result<(), Closed> {
         // SAFETY: passed on (1).
-        unsafe { self.mail.push((task, task)) }.map(drop)
+        unsafe { self.mail.post(task) }
     }
 
     pub(crate) fn has_mail(&self) -> bool {
-        !self.mail.is_empty()
+        self.mail.has_new()
     }
 
-    /// Runs one piece of mail that descends from `frame`, or any if that is null. The rest waits in
-    /// the stash.
+    /// Takes one piece of mail that this thread may run while it waits for `frame`, or any if that is
+    /// null.
     fn take_mail(&self, frame: *const Frame) -> Option<NonNull<Task>> {
-        self.stash.with_mut(|stash| {
-            // SAFETY: the thread's own (invariant 1), and not used by the calls below.
-            let stash = unsafe { &mut *stash };
-            self.mail.drain(stash);
-            let mut found = None;
-            for _ in 0..stash.len() {
-                let task = stash.pop()?;
-                // SAFETY: scheduled, so alive.
-                let origin = unsafe { Task::origin(task) };
-                // SAFETY: what is in the mail is unfinished.
-                let fits = frame.is_null() || unsafe { Frame::descends(origin, frame) };
-                if fits && found.is_none() {
-                    found = Some(task);
-                } else {
-                    // SAFETY: just taken out.
-                    unsafe { stash.append(task) };
-                }
-            }
-            found
-        })
+        // SAFETY: the thread's own (invariant 1).
+        if unsafe { self.mail.is_empty() } {
+            return None;
+        }
+        let fits = |origin: *const Frame| {
+            // SAFETY: what is in the mail is unfinished.
+            frame.is_null()
+                || unsafe { Frame::descends(origin, frame) }
+                || self.joins_in(origin, frame)
+        };
+        // SAFETY: the thread's own (invariant 1), which `fits` does not use.
+        unsafe { self.mail.take(fits) }
+    }
+
+    /// True if `origin` is that of a broadcast in which this thread does its part while it waits for
+    /// `frame`: see `broadcast.rs`.
+    fn joins_in(&self, origin: *const Frame, frame: *const Frame) -> bool {
+        // SAFETY: null, or the origin of unfinished mail; the other one is this thread's own.
+        let [origin, frame] = [origin, frame].map(|frame| unsafe { frame.as_ref() });
+        origin.is_some_and(Frame::is_broadcast)
+            // SAFETY: that of unfinished mail.
+            && origin.is_some_and(|origin| unsafe { Frame::has_thread_waiting(origin) })
+            && frame.is_some_and(|frame| {
+                frame.is_broadcast() || self.core().broadcasts.any_descends(frame)
+            })
     }
 
     /// Keeps the rest of a chunk of a scope's tasks where others can take it while this thread runs
@@ -298,10 +302,8 @@ impl Worker {
     /// Looks for work. The flag says that there may be more.
     pub(crate) fn find(&self) -> Option<(Work, bool)> {
         let core = self.core();
-        if self.has_mail() || !self.stash_is_empty() {
-            if let Some(task) = self.take_mail(ptr::null()) {
-                return Some((Work::Task(task), false));
-            }
+        if let Some(task) = self.take_mail(ptr::null()) {
+            return Some((Work::Task(task), false));
         }
         self.tick.set(self.tick.get().wrapping_add(1));
         if self.tick.get() % 61 == 0 {
@@ -321,11 +323,6 @@ impl Worker {
             .or_else(|| self.take_from(&core.injector))
             .map(|(task, more)| (Work::Task(task), more))
             .or_else(|| self.steal())
-    }
-
-    fn stash_is_empty(&self) -> bool {
-        // SAFETY: the thread's own (invariant 1).
-        self.stash.with(|stash| unsafe { (*stash).is_empty() })
     }
 
     /// Takes one task of `queue`, and moves up to half a ring of others into the own ring, which is
@@ -485,11 +482,9 @@ impl Worker {
 
     /// Runs one piece of work that descends from `frame`, if there is any.
     fn help(&self, frame: &Frame, help: &Help<'_>) -> bool {
-        if self.has_mail() || !self.stash_is_empty() {
-            if let Some(task) = self.take_mail(frame) {
-                self.run_task(task);
-                return true;
-            }
+        if let Some(task) = self.take_mail(frame) {
+            self.run_task(task);
+            return true;
         }
         match help {
             Help::Mail => false,
@@ -670,15 +665,8 @@ impl Worker {
             unsafe { into.append(task) };
         }
         self.overflow.drain(into);
-        self.mail.drain(into);
-        self.stash.with_mut(|stash| {
-            // SAFETY: the thread has ended (invariant 1).
-            let stash = unsafe { &mut *stash };
-            while let Some(task) = stash.pop() {
-                // SAFETY: just taken out of the list.
-                unsafe { into.append(task) };
-            }
-        });
+        // SAFETY: the thread has ended.
+        unsafe { self.mail.drain(into) };
     }
 }
 

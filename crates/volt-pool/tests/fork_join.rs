@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 
 use std::time::{Duration, Instant};
 use volt_sync::internal::primitive::Mutex;
@@ -364,6 +364,134 @@ fn broadcast_reaches_every_thread_also_from_inside() {
     }));
     assert!(result.is_err());
     assert_eq!(pool.broadcast(|index| index), [0, 1, 2, 3]);
+}
+
+/// Each task's thread waits for a part of each of the others.
+#[test]
+fn tasks_that_broadcast_at_the_same_time_do_their_parts_of_each_other() {
+    for threads in [2, 3] {
+        in_time(move || {
+            let pool = ThreadPool::with_threads(threads);
+            let part = |index| {
+                assert_eq!(volt_pool::current_thread_index(), Some(index));
+                1
+            };
+            let broadcast = move || volt_pool::broadcast(part).len();
+            for round in 0..50 {
+                let met = Arc::new(Barrier::new(threads));
+                let (send, lengths) = mpsc::channel();
+                for number in 0..threads {
+                    let (met, send) = (met.clone(), send.clone());
+                    pool.spawn(move || {
+                        met.wait();
+                        send.send(if (round + number) % 2 == 0 {
+                            (broadcast(), broadcast())
+                        } else {
+                            // The second one perhaps in another thread.
+                            join(broadcast, broadcast)
+                        })
+                        .unwrap();
+                    });
+                }
+                drop(send);
+                assert_eq!(
+                    lengths.into_iter().collect::<Vec<_>>(),
+                    vec![(threads, threads); threads]
+                );
+            }
+        });
+    }
+}
+
+/// The threads that wait for the broadcasts are not those that have called them.
+#[test]
+fn broadcasts_of_thieves_get_the_parts_of_those_who_wait_for_them() {
+    in_time(|| {
+        let pool = ThreadPool::with_threads(4);
+        for _ in 0..20 {
+            let met = Barrier::new(2);
+            let halves = || {
+                let begun = AtomicBool::new(false);
+                let deadline = Instant::now() + Duration::from_secs(5);
+                join(
+                    || {
+                        while !begun.load(SeqCst) && Instant::now() < deadline {
+                            std::thread::yield_now();
+                        }
+                    },
+                    || {
+                        begun.store(true, SeqCst);
+                        met.wait();
+                        volt_pool::broadcast(|index| index).len()
+                    },
+                )
+            };
+            let lengths = pool.install(|| join(halves, halves));
+            assert_eq!((lengths.0.1, lengths.1.1), (4, 4));
+        }
+    });
+}
+
+#[test]
+fn broadcasts_nest_in_the_same_and_in_other_pools() {
+    in_time(|| {
+        let (a, b) = (ThreadPool::with_threads(3), ThreadPool::with_threads(2));
+        for _ in 0..20 {
+            let nested = a.broadcast(|_| volt_pool::broadcast(|_| volt_pool::broadcast(|_| 1)));
+            let count: i32 = nested.iter().flatten().flatten().sum();
+            assert_eq!(count, 27);
+            // From each of two pools into the other one.
+            let met = Barrier::new(2);
+            let from = |one: &ThreadPool, other: &ThreadPool| {
+                one.install(|| {
+                    met.wait();
+                    other.broadcast(|index| index).len()
+                })
+            };
+            let lengths = std::thread::scope(|s| {
+                let other = s.spawn(|| from(&b, &a));
+                (from(&a, &b), other.join().unwrap())
+            });
+            assert_eq!(lengths, (2, 3));
+        }
+        // The panic of a part goes to its own broadcast.
+        let panicked = |fails: bool| {
+            let broadcast = || volt_pool::broadcast(|_| assert!(!fails, "a part"));
+            catch_unwind(AssertUnwindSafe(broadcast)).is_err()
+        };
+        for _ in 0..20 {
+            assert_eq!(a.install(|| join(|| panicked(true), || panicked(false))), (true, false));
+        }
+    });
+}
+
+/// A broadcast from outside waits until the thread is free: the task there may hold what it wants.
+#[test]
+fn a_broadcast_from_outside_wants_no_lock_of_a_task_that_broadcasts() {
+    in_time(|| {
+        let pool = ThreadPool::with_threads(2);
+        let (lock, begun) = (Mutex::new(0), AtomicUsize::new(0));
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                pool.install(|| {
+                    let mut count = lock.lock().unwrap();
+                    let here = volt_pool::current_thread_index();
+                    volt_pool::broadcast(|index| {
+                        add(&begun, 1);
+                        if Some(index) != here {
+                            std::thread::sleep(Duration::from_millis(100));
+                        }
+                    });
+                    *count += 1;
+                });
+            });
+            while begun.load(SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+            pool.broadcast(|_| *lock.lock().unwrap() += 1);
+        });
+        assert_eq!(*lock.lock().unwrap(), 3);
+    });
 }
 
 #[test]
