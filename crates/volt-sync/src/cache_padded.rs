@@ -76,6 +76,11 @@ impl<T> Spaced<T> {
     }
 }
 
+/// No alignment that would take the allocator's slow path. (Loom's types are not the ones that count.)
+pub(crate) const fn is_quickly_allocated<T>() -> bool {
+    cfg!(volt_loom) || align_of::<T>() <= ALIGN
+}
+
 impl Gap {
     pub(crate) const GAP: Self = Self::new(());
 }

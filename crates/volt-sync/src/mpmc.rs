@@ -75,7 +75,7 @@ use std::task::{Context, Poll};
 
 pub use self::receiver::{Receiver, RecvFuture, WeakReceiver};
 pub use self::sender::{ClosedFuture, SendFuture, Sender, WeakSender};
-use crate::cache_padded::Gap;
+use crate::cache_padded::{Gap, is_quickly_allocated};
 use crate::channel::Refused;
 use crate::channel::closed::Closes;
 pub use crate::channel::error::{SendError, TryRecvError, TrySendError};
@@ -134,6 +134,8 @@ struct Channel<T> {
     _gap: Gap,
     flavor: Flavor<T>,
 }
+
+const _: () = assert!(is_quickly_allocated::<Channel<u64>>());
 
 impl<T> fmt::Debug for Channel<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

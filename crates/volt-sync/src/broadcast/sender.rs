@@ -14,6 +14,7 @@ use std::task::{Poll, ready};
 use super::Receiver;
 use super::error::SendError;
 use super::ring::Ring;
+use crate::cache_padded::is_quickly_allocated;
 use crate::coop;
 use crate::event::Event;
 use crate::primitive::{Arc, AtomicUsize};
@@ -28,6 +29,8 @@ pub(super) struct Shared<T> {
     /// The last receiver has left.
     pub(super) abandoned: Event,
 }
+
+const _: () = assert!(is_quickly_allocated::<Shared<u64>>());
 
 impl<T> Shared<T> {
     pub(super) fn receivers(&self) -> usize {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::{OwnedPermit, Permit, PermitIterator, Receiver};
 use crate::block_on::block_on;
-use crate::cache_padded::Gap;
+use crate::cache_padded::{Gap, is_quickly_allocated};
 use crate::channel::closed::WaitClosed;
 use crate::channel::handles::Handles;
 use crate::channel::limited::{Limited, MAX_CAPACITY};
@@ -26,6 +26,8 @@ pub(super) struct Shared<T> {
     _gap: Gap,
     pub(super) channel: Limited<T>,
 }
+
+const _: () = assert!(is_quickly_allocated::<Shared<u64>>());
 
 /// Creates a channel that holds at most `buffer` messages.
 ///

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::error::{SendError, TryRecvError};
 use super::receiver::{Receive, Receiving};
 use crate::block_on::block_on;
-use crate::cache_padded::Gap;
+use crate::cache_padded::{Gap, is_quickly_allocated};
 use crate::channel::closed::WaitClosed;
 use crate::channel::handles::Handles;
 use crate::channel::list::Unbounded;
@@ -22,6 +22,8 @@ struct Shared<T> {
     _gap: Gap,
     channel: Unbounded<T>,
 }
+
+const _: () = assert!(is_quickly_allocated::<Shared<u64>>());
 
 /// Creates a channel that holds any number of messages; sending never waits.
 ///
