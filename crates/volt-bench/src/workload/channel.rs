@@ -90,6 +90,17 @@ fn there_and_back() -> Vec<Row> {
 
 fn others() -> Vec<Row> {
     vec![
+        Row::new("channel/create", "Capacity 16: create, try_send, try_recv, drop")
+            .countable()
+            .volt("volt", life::<Mpmc, 16>)
+            .volt("volt mpsc", life::<volt::Bounded, 16>)
+            .peer("tokio", life::<tokio::Bounded, 16>)
+            .peer("kanal", life::<peers::Kanal, 16>)
+            .peer("flume", life::<peers::Flume, 16>)
+            .peer("crossbeam", life::<peers::Crossbeam, 16>)
+            .peer("async-channel", life::<peers::AsyncChannel, 16>)
+            .peer("tachyonix", life::<peers::Tachyonix, 16>)
+            .peer("asyncband", life::<peers::AsyncbandMpsc, 16>),
         Row::new("channel/oneshot", "Oneshot: create, send, recv().await")
             .headline()
             .countable()
@@ -168,6 +179,16 @@ fn round_trip_await<C: Channel, const CAPACITY: usize>(b: &mut Bench) {
                 assert_eq!(C::recv(black_box(&mut rx)).await, Some(i));
             }
         });
+    });
+}
+
+fn life<C: Channel, const CAPACITY: usize>(b: &mut Bench) {
+    b.iter(|n| {
+        for i in 0..n {
+            let (tx, mut rx) = black_box(C::create(capacity(CAPACITY)));
+            assert!(C::try_send(&tx, i), "there is room");
+            assert_eq!(C::try_recv(&mut rx), Some(i));
+        }
     });
 }
 

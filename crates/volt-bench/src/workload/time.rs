@@ -2,8 +2,12 @@
 #![forbid(unsafe_code)]
 
 use std::future::{self, Future};
+use std::hint::black_box;
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::bench::Bench;
@@ -20,7 +24,8 @@ pub(crate) fn rows() -> Vec<Row> {
             .headline()
             .volt("volt", register_cancel::<on_volt::Multi>)
             .peer("tokio", register_cancel::<on_tokio::Multi>)
-            .peer("async-io", register_cancel::<smol::Multi>),
+            .peer("async-io", register_cancel::<smol::Multi>)
+            .floor("clock, waker, 2 locks", look_and_lock),
         Row::new("time/sleep_10000", "10,000 tasks sleep 1 ms (per sleep)")
             .headline()
             .volt("volt", sleep_many::<on_volt::Multi>)
@@ -48,6 +53,33 @@ pub(crate) fn rows() -> Vec<Row> {
             .peer("async-io", interval::<smol::Multi>)
             .floor("thread sleep", interval_thread),
     ]
+}
+
+/// What no timer does without: a look at the clock, a waker that is kept, and a lock for each of its ends.
+fn look_and_lock(b: &mut Bench) {
+    struct Counted;
+    impl std::task::Wake for Counted {
+        fn wake(self: Arc<Self>) {}
+    }
+    let waker = Waker::from(Arc::new(Counted));
+    let locked = AtomicBool::new(false);
+    let lock = || {
+        assert!(
+            locked.compare_exchange(false, true, Acquire, Relaxed).is_ok(),
+            "nobody else is here"
+        );
+        locked.store(black_box(false), Release);
+    };
+    b.iter(|n| {
+        for _ in 0..n {
+            let deadline = Instant::now() + Duration::from_secs(1);
+            let waker = black_box(waker.clone());
+            lock();
+            black_box(deadline);
+            lock();
+            drop(waker);
+        }
+    });
 }
 
 pub(crate) fn register_cancel<R: Timers>(b: &mut Bench) {

@@ -2,10 +2,12 @@
 //! The delay from spawn to first poll is looked at in a pass of its own.
 #![forbid(unsafe_code)]
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use super::detach;
@@ -58,7 +60,8 @@ pub(super) fn rows() -> Vec<Row> {
             .headline()
             .volt("volt", tree::<on_volt::Multi>)
             .peer("tokio", tree::<on_tokio::Multi>)
-            .peer("async-executor", tree::<smol::Multi>),
+            .peer("async-executor", tree::<smol::Multi>)
+            .floor("two stacks", tree_on_stacks),
         Row::new("tasks/chained_spawn", "Each task spawns the next (per task)")
             .headline()
             .volt("volt", chained::<on_volt::Multi>)
@@ -270,8 +273,45 @@ fn current_remote<R: Runtime>(b: &mut Bench) {
     });
 }
 
+/// What the nodes of the tree do themselves, and no more: each of two threads polls half of it, from a stack of its own.
+fn tree_on_stacks(b: &mut Bench) {
+    type Node = Pin<Box<dyn Future<Output = ()> + Send>>;
+    thread_local! {
+        static STACK: RefCell<Vec<Node>> = const { RefCell::new(Vec::new()) };
+    }
+    fn node(depth: u32, countdown: Arc<Countdown>) -> Node {
+        Box::pin(async move {
+            if depth > 0 {
+                for _ in 0..2 {
+                    let child = node(depth - 1, Arc::clone(&countdown));
+                    STACK.with_borrow_mut(|stack| stack.push(child));
+                }
+            }
+            countdown.down();
+        })
+    }
+    let nodes = (1 << (DEPTH + 1)) - 2;
+    b.iter_ops(nodes, |n| {
+        let trees: Vec<_> = (0..n).map(|_| Countdown::new(nodes)).collect();
+        let half = || {
+            for (countdown, _) in &trees {
+                let mut next = Some(node(DEPTH - 1, Arc::clone(countdown)));
+                while let Some(mut node) = next {
+                    let polled = node.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                    assert!(polled.is_ready(), "a node waits for nothing");
+                    next = STACK.with_borrow_mut(Vec::pop);
+                }
+            }
+        };
+        std::thread::scope(|scope| _ = [scope.spawn(half), scope.spawn(half)]);
+        trees.iter().for_each(|(_, done)| done.try_recv().expect("told"));
+    });
+}
+
+/// Of the tree's root.
+const DEPTH: u32 = 15;
+
 pub(crate) fn tree<R: Runtime>(b: &mut Bench) {
-    const DEPTH: u32 = 15;
     fn node<R: Runtime>(
         depth: u32,
         countdown: Arc<Countdown>,
