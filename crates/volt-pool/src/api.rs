@@ -258,11 +258,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 impl ThreadPool {
     /// Runs `function` on a thread of the pool, and returns its result. On a thread of this pool it
-    /// runs at once. Inside, the functions of this crate use this pool.
+    /// runs at once. (The caller of [`enter`](Self::enter), and of whatever enters the pool, is none.)
+    /// Inside, the functions of this crate use this pool.
     ///
     /// If the pool was shut down, or not a single thread can be started, it runs on the calling
-    /// thread. If that is a thread of another pool, it may be called back to while it waits: calls
-    /// from inside `function` into the caller's own pool run on the caller's thread.
+    /// thread. If that is a thread of another pool, or has entered one, it may be called back to while
+    /// it waits: calls from inside `function` into the caller's own pool run on the caller's thread.
     ///
     /// # Deadlocks
     ///

@@ -75,6 +75,7 @@ unsafe fn take<F>(function: *mut ManuallyDrop<F>) -> F {
 /// in none (then as a guest), otherwise on a thread of the pool.
 pub(crate) fn enter<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F) -> R {
     with_current(|worker| match worker {
+        Some(worker) if ptr::eq(worker.core(), core) => function(),
         Some(_) => install(core, function),
         None => enter_in_place(core, function),
     })
@@ -86,12 +87,29 @@ pub(crate) fn enter_in_place<R>(core: &Core, function: impl FnOnce() -> R) -> R 
     core.as_guest(|_| function())
 }
 
-/// Runs `function` on a thread of the pool and returns its result; at once, if this is one.
+/// Runs `function` on a thread of the pool and returns its result; at once, if this is one, or was
+/// called back.
 pub(crate) fn install<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F) -> R {
     with_current(|worker| match worker {
-        Some(worker) if ptr::eq(worker.core(), core) => function(),
+        Some(worker) if ptr::eq(worker.core(), core) && !is_mere_guest(worker) => function(),
         _ => install_there(core, worker, function),
     })
+}
+
+/// True for a guest, unless what it runs was called by another pool, for which it waits: the threads
+/// of its own pool may wait for that one as well, until this call returns.
+fn is_mere_guest(worker: &Worker) -> bool {
+    let mut frame = worker.current();
+    // SAFETY: null, or an ancestor of the code that runs here, so alive.
+    while let Some(ancestor) = unsafe { frame.as_ref() } {
+        // SAFETY: null, or a worker that waits for the ancestor.
+        let owner = unsafe { ancestor.owner().as_ref() };
+        if owner.is_some_and(|owner| !ptr::eq(owner.core(), worker.core())) {
+            return false;
+        }
+        frame = ancestor.parent();
+    }
+    worker.thread().is_none()
 }
 
 #[cold]
@@ -148,14 +166,18 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
     }
 }
 
-/// The thread of `core` that waits, through its nearest frame, for what `worker` runs.
+/// The worker of `core` that waits, through its nearest frame, for what `worker` runs. If that is a
+/// guest of `core`, a thread.
 pub(crate) fn host_of<'a>(core: &Core, worker: &'a Worker) -> Option<(&'a Worker, &'a Frame)> {
+    let guests = !ptr::eq(worker.core(), core);
     let mut frame = worker.current();
     // SAFETY: null, or an ancestor of the code that runs here, so alive.
     while let Some(ancestor) = unsafe { frame.as_ref() } {
-        // SAFETY: null, or a thread that waits for the ancestor.
+        // SAFETY: null, or a worker that waits for the ancestor.
         let owner = unsafe { ancestor.owner().as_ref() };
-        if let Some(owner) = owner.filter(|owner| ptr::eq(owner.core(), core)) {
+        let can_host =
+            |owner: &&Worker| ptr::eq(owner.core(), core) && (guests || owner.thread().is_some());
+        if let Some(owner) = owner.filter(can_host) {
             return Some((owner, ancestor));
         }
         frame = ancestor.parent();

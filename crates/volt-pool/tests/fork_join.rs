@@ -306,6 +306,41 @@ fn pools_that_call_each_other_do_not_lock_up() {
     assert_eq!(index, (None, Some(0)));
 }
 
+/// Also where the caller is a guest, in whatever it runs there.
+#[test]
+fn install_runs_on_a_thread_of_the_pool() {
+    in_time(|| {
+        let (pool, other) = (ThreadPool::with_threads(2), ThreadPool::with_threads(1));
+        let installed = || pool.install(|| pool.current_thread_index()).is_some();
+        let all = |many: &[bool]| many.iter().all(|one| *one);
+        for _ in 0..50 {
+            assert!(installed(), "from outside");
+            assert!(pool.enter(installed));
+            assert!(pool.enter(|| pool.enter(|| pool.scope(|_| installed()))));
+            assert_eq!(pool.join(installed, installed), (true, true));
+            let mut tasks = [false; 40];
+            pool.scope(|s| tasks.iter_mut().for_each(|task| s.spawn(|_| *task = installed())));
+            assert!(all(&tasks), "in tasks, of which the guest runs some");
+            pool.in_place_scope(|s| {
+                tasks.iter_mut().for_each(|task| s.spawn(|_| *task = installed()))
+            });
+            assert!(all(&tasks));
+            // Called back by another pool, to the thread that waits for it.
+            let here = || std::thread::current().id();
+            let back = || pool.install(|| pool.install(here));
+            assert_eq!(pool.enter(|| other.install(back)), here());
+        }
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            pool.enter(|| pool.install(|| resume_unwind(Box::new("installed"))))
+        }));
+        assert_eq!(*panicked.unwrap_err().downcast_ref::<&str>().unwrap(), "installed");
+        let here = std::thread::current().id();
+        assert!(pool.enter(|| pool.enter(|| std::thread::current().id() == here)));
+        pool.shutdown();
+        assert!(pool.enter(|| pool.install(|| std::thread::current().id() == here)));
+    });
+}
+
 /// Calls `work` on a thread of its own, and fails if it does not return.
 fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (send, receive) = mpsc::channel();
