@@ -14,7 +14,7 @@ pub(crate) enum Sanitizer {
 
 /// The integration tests of `volt-rt` for ThreadSanitizer. The others stand mostly on code that is not
 /// ours (hyper, child processes), whose use of the standard library's locks the tool does not see.
-const INSTRUMENTED: [&str; 9] = [
+const INSTRUMENTED: [&str; 10] = [
     "rt_basic",
     "rt_api",
     "rt_join",
@@ -22,6 +22,7 @@ const INSTRUMENTED: [&str; 9] = [
     "task_api",
     "time_sleep",
     "time_clock",
+    "time_due",
     "net_streams",
     "net_datagrams",
 ];

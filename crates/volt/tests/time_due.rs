@@ -8,7 +8,7 @@ use std::task::{Context, Waker};
 
 use volt::runtime::{Builder, Runtime};
 use volt::task::{JoinHandle, spawn_blocking, yield_now};
-use volt::time::{Duration, interval, pause, sleep};
+use volt::time::{Duration, interval, pause, resume, sleep};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -127,5 +127,21 @@ fn what_is_due_when_the_clock_is_paused_is_ready_at_the_first_poll() {
         std::thread::sleep(2 * MS);
         pause();
         assert!(is_ready(due) && !is_ready(later));
+    });
+}
+
+/// The driver waits for no time then, as the task holds the clock.
+#[test]
+fn a_blocking_task_may_let_the_clock_run_on() {
+    paused(async {
+        let (told, task) = blocking();
+        let resumes = spawn_blocking(|| {
+            std::thread::sleep(20 * MS);
+            resume();
+        });
+        sleep(5 * MS).await;
+        told.send(()).unwrap();
+        resumes.await.unwrap();
+        assert!(task.await.unwrap());
     });
 }

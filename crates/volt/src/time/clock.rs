@@ -249,7 +249,7 @@ pub fn pause() {
 /// ```
 #[track_caller]
 pub fn resume() {
-    let resumed = scope::with_timers("time::resume", |timers| timers.clock().resume());
+    let resumed = scope::with_timers("time::resume", super::timers::Timers::resume);
     assert!(resumed, "`time::resume`: time is not paused: call `time::pause` first");
 }
 

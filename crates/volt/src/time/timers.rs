@@ -28,8 +28,8 @@
 //!
 //! | Edge  | Release side                | Acquire side            | Carries | Model test |
 //! |-------|-----------------------------|-------------------------|---------|------------|
-//! | [TW1] | `Shard::announce` (fence)   | `Timers::prepare_wait` (fence) | a lowered `next`, or the published sleep | `first_timer_is_seen_or_wakes_the_waiter` |
-//! | [TW2] | `Timers::prepare_wait` (fence) | `Shard::announce` (fence) | the other direction of the same pair | `first_timer_is_seen_or_wakes_the_waiter` |
+//! | [TW1] | `Shared::announce` (fence)   | `Timers::prepare_wait` (fence) | a lowered `next`, or the published sleep | `first_timer_is_seen_or_wakes_the_waiter` |
+//! | [TW2] | `Timers::prepare_wait` (fence) | `Shared::announce` (fence) | the other direction of the same pair | `first_timer_is_seen_or_wakes_the_waiter` |
 //!
 //! Progress: the registrar lowers `next`, fences, and looks at `sleeping_until`; the waiter stores
 //! `sleeping_until`, fences, and looks at every `next`. One of them sees the other (a store-buffer
@@ -288,6 +288,16 @@ impl Timers {
         fired
     }
 
+    /// Lets a paused clock run on, for the thread that waits in the reactor as well, which may wait for no time. False if
+    /// it is not paused.
+    pub(super) fn resume(&self) -> bool {
+        let resumed = self.shared.clock.resume();
+        if resumed {
+            self.shared.announce(AWAKE);
+        }
+        resumed
+    }
+
     /// Called when time has passed, or was stopped or moved, without a look at the clock here: the next timer that is
     /// registered looks.
     #[inline]
@@ -361,6 +371,34 @@ impl std::fmt::Debug for Timers {
     }
 }
 
+impl Shared {
+    /// Wakes the thread in the reactor if it would sleep beyond `deadline`, of which it has been told.
+    #[inline]
+    fn announce(&self, deadline: u64) {
+        let sleeping_until = &self.sleeping_until;
+        // ORD[TW1] release: publishes the lowered `next`, or that the clock runs, to a thread about to wait.
+        // ORD[TW2] acquire: sees the sleep of one that did not see it.
+        fence(Ordering::SeqCst);
+        // ORD relaxed: the fence orders it.
+        let mut until = sleeping_until.load(Relaxed);
+        while deadline < until {
+            // One wake-up is enough for all who come until the sleeper looks again.
+            // ORD relaxed: ordered by the fences; `unpark` synchronizes by itself.
+            match sleeping_until.compare_exchange(until, AWAKE, Relaxed, Relaxed) {
+                Ok(_) => return self.unpark(),
+                Err(changed) => until = changed,
+            }
+        }
+    }
+
+    #[cold]
+    fn unpark(&self) {
+        if let Some(unpark) = self.unpark.get() {
+            unpark();
+        }
+    }
+}
+
 impl Shard {
     fn allocate(shared: Arc<Shared>, now: u64) -> NonNull<Self> {
         let locked = Locked {
@@ -419,7 +457,7 @@ impl Shard {
         });
         match linked {
             Ok(false) => {}
-            Ok(true) => this.announce(deadline),
+            Ok(true) => this.shared.announce(deadline),
             Err(_waker) => return Registered::Closed, // Dropped outside the lock (invariant 3).
         }
         Registered::Linked
@@ -474,7 +512,7 @@ impl Shard {
         match advanced {
             Advanced::Gone => return false,
             Advanced::Linked { earliest: false } => {}
-            Advanced::Linked { earliest: true } => this.announce(deadline),
+            Advanced::Linked { earliest: true } => this.shared.announce(deadline),
             Advanced::Fired(waker) => waker.wake(), // Outside the lock (invariant 3).
         }
         true
@@ -616,32 +654,6 @@ impl ShardInner {
         locked.stale = false;
         // ORD relaxed: it only grows here, which nobody must learn of.
         self.next.store(locked.wheel.next(), Relaxed);
-    }
-
-    /// Wakes the thread in the reactor if it would sleep beyond `deadline`.
-    #[inline]
-    fn announce(&self, deadline: u64) {
-        let sleeping_until = &self.shared.sleeping_until;
-        // ORD[TW1] release: publishes the lowered `next` to a thread about to wait.
-        // ORD[TW2] acquire: sees the sleep of one that did not see it.
-        fence(Ordering::SeqCst);
-        // ORD relaxed: the fence orders it.
-        let mut until = sleeping_until.load(Relaxed);
-        while deadline < until {
-            // One wake-up is enough for all who come until the sleeper looks again.
-            // ORD relaxed: ordered by the fences; `unpark` synchronizes by itself.
-            match sleeping_until.compare_exchange(until, AWAKE, Relaxed, Relaxed) {
-                Ok(_) => return self.unpark(),
-                Err(changed) => until = changed,
-            }
-        }
-    }
-
-    #[cold]
-    fn unpark(&self) {
-        if let Some(unpark) = self.shared.unpark.get() {
-            unpark();
-        }
     }
 }
 
