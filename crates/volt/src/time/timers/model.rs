@@ -33,8 +33,13 @@ impl Wake for Count {
 }
 
 /// Timers with one shard, and the time at which their clock stands: a timer for it is linked, as nobody has looked yet.
+///
+/// That is just after a time at which slots of all but the highest levels begin, so that in all executions the same timers
+/// share a slot.
 fn timers() -> (Arc<Timers>, u64) {
-    let timers = Timers::new(1, Clock::paused());
+    let clock = Clock::paused();
+    assert!(clock.advance_to((clock.now_ns() | ((1 << 50) - 1)) + 1));
+    let timers = Timers::new(1, clock);
     let now = timers.clock().now_ns() + 1;
     assert!(timers.clock().advance_to(now));
     (Arc::new(timers), now)
