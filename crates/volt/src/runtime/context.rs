@@ -22,7 +22,7 @@ use crate::time;
 mod enter;
 
 pub use self::enter::EnterGuard;
-pub(crate) use self::enter::{Entered, put_aside, put_back};
+pub(crate) use self::enter::{Entered, has_entered, put_aside, put_back};
 
 /// Where the current thread may be blocked.
 #[derive(Clone, Copy, PartialEq, Eq)]

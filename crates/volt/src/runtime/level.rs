@@ -32,13 +32,13 @@ pub(crate) fn current() -> u32 {
 /// [at](Below::call) this one.
 #[inline]
 pub(crate) fn above<R>(f: impl FnOnce(&Below) -> R) -> R {
-    let below = Below { level: current(), entered: Cell::new(context::put_aside()) };
-    // At the end, and if it panics.
-    let below = PutBack(below);
-    at(below.0.level + 1, || f(&below.0))
+    let below = Below { level: current(), entered: Cell::new(None) };
+    below.others_run();
+    LEVEL.with(|level| level.set(below.level + 1));
+    f(&below)
 }
 
-/// The level of somebody who waits.
+/// The level of somebody who waits; when it is dropped, the current one again.
 #[derive(Debug)]
 pub(crate) struct Below {
     level: u32,
@@ -50,37 +50,40 @@ impl Below {
     /// Calls `f` at this level.
     #[inline]
     pub(crate) fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct PutAside<'a>(&'a Below);
-        impl Drop for PutAside<'_> {
+        struct Above<'a>(&'a Below);
+        impl Drop for Above<'_> {
             #[inline]
             fn drop(&mut self) {
-                self.0.entered.set(context::put_aside());
+                LEVEL.with(|level| level.set(self.0.level + 1));
+                self.0.others_run();
             }
         }
-        context::put_back(self.entered.take());
-        let _others_run = PutAside(self);
-        at(self.level, f)
+        self.put_back();
+        LEVEL.with(|level| level.set(self.level));
+        let _above = Above(self);
+        f()
     }
-}
 
-struct PutBack(Below);
-
-impl Drop for PutBack {
     #[inline]
-    fn drop(&mut self) {
-        context::put_back(self.0.entered.take());
-    }
-}
-
-#[inline]
-fn at<R>(level: u32, f: impl FnOnce() -> R) -> R {
-    struct Restore(u32);
-    impl Drop for Restore {
-        #[inline]
-        fn drop(&mut self) {
-            LEVEL.with(|level| level.set(self.0));
+    fn others_run(&self) {
+        if context::has_entered() {
+            self.entered.set(context::put_aside());
         }
     }
-    let _restore = Restore(LEVEL.with(|cell| cell.replace(level)));
-    f()
+
+    #[inline]
+    fn put_back(&self) {
+        if let Some(entered) = self.entered.get() {
+            self.entered.set(None);
+            context::put_back(entered);
+        }
+    }
+}
+
+impl Drop for Below {
+    #[inline]
+    fn drop(&mut self) {
+        LEVEL.with(|level| level.set(self.level));
+        self.put_back();
+    }
 }

@@ -1,10 +1,11 @@
 //! The runtime that a guard has made the current one. Invariants are those of [`context`](super).
 
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 
 use volt_sync::internal::primitive::Arc;
 
-use super::{Context, GUARDS, get, set, time_scope};
+use super::{GUARDS, get, set, time_scope};
 use crate::runtime::Handle;
 use crate::runtime::scheduler::shared::Shared;
 
@@ -30,20 +31,22 @@ pub struct EnterGuard<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entered {
     runtime: *const Shared,
-    guard: u64,
+    guard: NonZeroU64,
+}
+
+/// True if a guard of this scope is there.
+#[inline]
+pub(crate) fn has_entered() -> bool {
+    get().guard != 0
 }
 
 /// What is polled from here on is not the caller's: the current runtime is that which polls it, instead of one that a
 /// guard of the caller's has entered.
-#[inline]
-pub(crate) fn put_aside() -> Option<Entered> {
-    let context = get();
-    if context.guard == 0 { None } else { leave_entered(context) }
-}
-
 #[cold]
-fn leave_entered(mut context: Context) -> Option<Entered> {
-    let entered = Entered { runtime: context.runtime, guard: context.guard };
+pub(crate) fn put_aside() -> Option<Entered> {
+    let mut context = get();
+    let guard = NonZeroU64::new(context.guard)?;
+    let entered = Entered { runtime: context.runtime, guard };
     // SAFETY: valid by the invariant: the frames belong to calls that this one is inside of.
     context.runtime = unsafe { context.frames.as_ref() }?.runtime;
     context.guard = 0;
@@ -53,12 +56,11 @@ fn leave_entered(mut context: Context) -> Option<Entered> {
 }
 
 /// The caller's futures are polled again, in the scope where this was put aside.
-#[inline]
-pub(crate) fn put_back(entered: Option<Entered>) {
-    let Some(Entered { runtime, guard }) = entered else { return };
+#[cold]
+pub(crate) fn put_back(entered: Entered) {
     let mut context = get();
     debug_assert_eq!(context.guard, 0, "guards are dropped where they were made");
-    (context.runtime, context.guard) = (runtime, guard);
+    (context.runtime, context.guard) = (entered.runtime, entered.guard.get());
     set(context);
     time_scope(&context);
 }

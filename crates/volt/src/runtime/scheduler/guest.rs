@@ -47,6 +47,7 @@ use super::stall::STALL_NS;
 use super::worker::{Step, Worker};
 use crate::runtime::blocking::is_blocking_thread;
 use crate::runtime::metrics::SlotMetrics;
+use crate::runtime::slow_poll::SlowPolls;
 use crate::runtime::{context, level, outside};
 use crate::task::Header;
 
@@ -421,6 +422,21 @@ pub(super) fn poll_once<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Option
     }
 }
 
+/// The same, if slow polls are reported. (Not inlined: what it keeps on the stack is not for the others.)
+#[inline(never)]
+fn poll_timed<F: Future>(
+    slow: &SlowPolls,
+    place: &'static Location<'static>,
+    guest: &Guest<'_>,
+    future: Pin<&mut F>,
+    waker: &Waker,
+) -> Option<F::Output> {
+    let timing = slow.begin_root::<F>(place);
+    let polled = poll_once(future, waker);
+    slow.end(&timing, guest.metrics());
+    polled
+}
+
 /// Blocks the thread until `future` is ready, and runs tasks meanwhile.
 ///
 /// # Panics
@@ -447,7 +463,7 @@ pub(super) fn join_outside<F: Future>(shared: &Arc<Shared>, future: F) -> F::Out
     block_on_as(shared, future, Waits::ToHelp, Location::caller())
 }
 
-#[inline]
+#[inline(always)]
 fn block_on_as<F: Future>(
     shared: &Arc<Shared>,
     future: F,
@@ -460,12 +476,7 @@ fn block_on_as<F: Future>(
             let mut future = pin!(future);
             let mut poll = || match &shared.slow {
                 None => poll_once(future.as_mut(), waker),
-                Some(slow) => {
-                    let timing = slow.begin_root::<F>(place);
-                    let polled = poll_once(future.as_mut(), waker);
-                    slow.end(&timing, guest.metrics());
-                    polled
-                }
+                Some(slow) => poll_timed(slow, place, &guest, future.as_mut(), waker),
             };
             // By what this thread polled before.
             let _ = outside::waited();
