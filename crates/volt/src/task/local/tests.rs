@@ -275,7 +275,11 @@ impl Wake for Inline {
 #[test]
 fn who_is_woken_to_drive_a_set_may_be_polled_at_once() {
     for (polls, ends_at_once) in [(false, false), (true, false), (true, true)] {
-        let set: &'static LocalSet = Box::leak(Box::default());
+        let set = Rc::new(LocalSet::new());
+        let drives = |future: Pin<Box<dyn Future<Output = ()>>>| {
+            let set = set.clone();
+            Inline::new(async move { set.run_until(future).await })
+        };
         let gate = Arc::new(Mutex::new(None));
         let (ran, ends) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
         let (theirs, runs, end) = (gate.clone(), ran.clone(), ends.clone());
@@ -292,9 +296,9 @@ fn who_is_woken_to_drive_a_set_may_be_polled_at_once() {
             runs.set(true);
         }));
         let second = poll_fn(move |_| if end.get() { Poll::Ready(()) } else { Poll::Pending });
-        let first = Inline::new(set.run_until(pending()));
-        let second = Inline::new(set.run_until(second));
-        let third = Inline::new(set.run_until(pending()));
+        let first = drives(Box::pin(pending()));
+        let second = drives(Box::pin(second));
+        let third = drives(Box::pin(pending()));
         second.polls.set(polls);
         [&first, &second, &third].into_iter().for_each(Inline::poll);
         // A task is queued, so the second one is woken when the third one ends.
@@ -304,7 +308,7 @@ fn who_is_woken_to_drive_a_set_may_be_polled_at_once() {
         assert_eq!(second.future.borrow().is_none(), ends_at_once);
         ends.set(true);
         second.poll();
-        let fourth = Inline::new(set.run_until(pending()));
+        let fourth = drives(Box::pin(pending()));
         fourth.poll();
         fourth.end();
         let before = (first.woken(), second.woken());
