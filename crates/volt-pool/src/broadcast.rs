@@ -20,13 +20,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::AcqRel;
 use std::thread;
 
-use volt_sync::internal::primitive::{AtomicUsize, Mutex, MutexGuard, UnsafeCell};
+use volt_sync::internal::primitive::{AtomicUsize, Mutex, UnsafeCell};
 
-use crate::engine::Core;
+use crate::engine::{Core, lock};
 use crate::frame::{Frame, Outcome};
 use crate::install::wait_outside;
 use crate::parking;
@@ -51,25 +50,21 @@ impl Broadcasts {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Begun>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn list(&self, frame: *const Frame) -> Listed<'_> {
-        self.lock().push(Begun(frame));
+        lock(&self.0).push(Begun(frame));
         Listed(self, frame)
     }
 
     /// True if `ancestor` waits for one of them.
     pub(crate) fn any_descends(&self, ancestor: *const Frame) -> bool {
         // SAFETY: its caller waits for it while it is in the list (invariant 1), which is locked.
-        self.lock().iter().any(|begun| unsafe { Frame::descends(begun.0, ancestor) })
+        lock(&self.0).iter().any(|begun| unsafe { Frame::descends(begun.0, ancestor) })
     }
 }
 
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
-        let mut list = self.0.lock();
+        let mut list = lock(&self.0.0);
         if let Some(at) = list.iter().position(|begun| ptr::eq(begun.0, self.1)) {
             list.swap_remove(at);
         }

@@ -110,7 +110,7 @@ fn run_to_the_end(worker: &Worker, part: impl Fn(&Worker)) {
 }
 
 /// A mutex without poisoning: nothing here panics while it holds one.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -536,12 +536,7 @@ impl Core {
         left
     }
 
-    /// Tells the threads to end, and waits for none of them.
-    pub(crate) fn shut_down_without_waiting(&self) {
-        self.announce_end();
-    }
-
-    /// Tells the threads to end, and wakes all who may wait for a scope: they look for its tasks
+    /// Tells the threads to end, waits for none of them, and wakes all who may wait for a scope: they look for its tasks
     /// themselves from now on, see `scope.rs`. To others it is a wake-up too much.
     pub(crate) fn announce_end(&self) {
         self.sync.shut_down();

@@ -392,7 +392,7 @@ impl Drop for ThreadPool {
             return;
         }
         // The threads hold the core, end by themselves, and run what is queued.
-        core.shut_down_without_waiting();
+        core.announce_end();
         assert!(
             thread::panicking(),
             "a thread pool was dropped by one of its own tasks, or by something for which such a task \

@@ -265,9 +265,9 @@ impl Worker {
     fn joins_in(&self, origin: *const Frame, frame: *const Frame) -> bool {
         // SAFETY: null, or the origin of unfinished mail; the other one is this thread's own.
         let [origin, frame] = [origin, frame].map(|frame| unsafe { frame.as_ref() });
-        origin.is_some_and(Frame::is_broadcast)
-            // SAFETY: that of unfinished mail.
-            && origin.is_some_and(|origin| unsafe { Frame::has_thread_waiting(origin) })
+        // SAFETY: that of unfinished mail.
+        let has_waiting = |origin: &Frame| unsafe { Frame::has_thread_waiting(origin) };
+        origin.is_some_and(|origin| origin.is_broadcast() && has_waiting(origin))
             && frame.is_some_and(|frame| {
                 frame.is_broadcast() || self.core().broadcasts.any_descends(frame)
             })
