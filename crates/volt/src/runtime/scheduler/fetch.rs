@@ -29,23 +29,35 @@ impl Worker<'_> {
     #[cold]
     pub(super) fn next_of_injector(&self) -> Option<NonNull<Header>> {
         let is_empty = || self.shared.injector.is_empty_for(self.choosy.get());
+        let batches = self.pace.take_batches();
         if is_empty() {
             self.pace.injector_had_its_turn(self.slot.ring.len() as u32, true);
             return None;
         }
         self.flush_yielded(None);
         let own = self.slot.ring.len();
+        // Who was woken by one of them waits for no more than a batch.
+        let is_over = || self.slot.lifo.is_taken() || self.pace.had_enough(batches, self.now_ns());
+        if batches > 0 && is_over() {
+            self.pace.injector_had_its_turn_for(self.pace.fair(), own as u32, false);
+            return None;
+        }
         let share = self.shared.injector.len() / self.shared.idle.load().attached().max(1);
         // Who is woken from a wait for it may find the processor taken.
         let consumer = self.shared.injector.try_consumer()?;
         self.overtook.set(false);
         let task = self.fetch_from(consumer);
-        let (round, fair) = if self.sent.get() > 0 && self.keeps_order() {
+        let older = self.sent.get() > 0 && self.keeps_order();
+        let (round, fair) = if older {
             (1, 1)
         } else {
             (own, (self.slot.batch.len() + 1) * own / share.max(own).max(1))
         };
-        self.pace.injector_had_its_turn_for(fair as u32, round as u32, is_empty());
+        let is_empty = is_empty();
+        self.pace.injector_had_its_turn_for(fair as u32, round as u32, is_empty);
+        if !older && !is_empty && self.keeps_order() {
+            self.pace.injector_goes_on(batches, own, || self.now_ns());
+        }
         task.inspect(|_| self.count_fetched())
     }
 

@@ -56,6 +56,8 @@ const LONG_NS: f32 = 50_000.0;
 /// One whose polls are short reads the clock at so many of these times.
 const SHORT_RUNS: u32 = 8;
 const MAX_INTERVAL: u32 = 255;
+/// The injector's turn has so many batches at most. (A paused clock tells no time.)
+const BATCHES: u32 = 8;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
 const LIFO_SHARE_NS: u64 = 10_000;
 /// One that takes longer counts as several, so that all take a tenth of that time.
@@ -97,6 +99,9 @@ pub(super) struct Pace {
     until_injector: Cell<u32>,
     /// So many at least, however long, when it was set.
     fair: Cell<u32>,
+    /// Batches of the injector's turn, if that goes on, and the time when it has had enough.
+    batches: Cell<u32>,
+    enough_ns: Cell<u64>,
 }
 
 /// A tick that is over.
@@ -165,6 +170,8 @@ impl Pace {
             gap: Cell::new(1),
             until_injector: Cell::new(interval),
             fair: Cell::new(1),
+            batches: Cell::new(0),
+            enough_ns: Cell::new(0),
         }
     }
 
@@ -427,6 +434,34 @@ impl Pace {
         self.fair.set(fair);
         let fixed = self.fixed_interval.is_some();
         self.until_injector.set(if fixed { interval } else { round.max(least).min(most) });
+    }
+
+    /// After `batches` of its turn there is more. Another one is next, for as long as a round of the member's `own` tasks takes.
+    pub(super) fn injector_goes_on(&self, batches: u32, own: usize, now: impl FnOnce() -> u64) {
+        if own == 0 || self.fixed_interval.is_some() {
+            return;
+        }
+        if batches == 0 {
+            let round = self.poll_ns.get() * own as f32;
+            self.enough_ns.set(now() + round.min(LOOK_NS as f32) as u64);
+        }
+        self.batches.set(batches + 1);
+        self.injector_is_next();
+    }
+
+    /// So many polls of the member's own follow the turn of the injector in any case.
+    pub(super) fn fair(&self) -> u32 {
+        self.fair.get()
+    }
+
+    /// How many batches the injector's turn has had, if it goes on; else 0.
+    pub(super) fn take_batches(&self) -> u32 {
+        self.batches.take()
+    }
+
+    /// True if so many batches are enough, or it is too late for another one.
+    pub(super) fn had_enough(&self, batches: u32, now: u64) -> bool {
+        batches >= BATCHES || now >= self.enough_ns.get()
     }
 }
 

@@ -1,11 +1,15 @@
-//! What counts as a member's own.
+//! What counts as a member's own, and how long the injector's turn is.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use volt_sync::internal::primitive::{Arc, AtomicUsize};
 
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::pace::Waited;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::Worker;
+use crate::runtime::scheduler::worker::{Step, Worker};
 use crate::time::Clock;
 
 /// A worker whose polls take 150 us, and which has sent `sent` of the `there` tasks of the injector.
@@ -92,4 +96,61 @@ fn what_overtakes_is_not_of_a_batch_that_is_own() {
         worker.overtakes.set(false);
         assert!(worker.overtook.get() && !worker.batch_is_own.get());
     });
+}
+
+/// A worker has two tasks of its own, whose polls take 10 us, and the injector 400, each of which does `each`: how many of
+/// these run before one of its own does.
+fn turn_beside_own_tasks(each: impl Fn(&Clock) + Clone + Send + 'static) -> usize {
+    let clock = Clock::paused();
+    let (driver, handle) = Driver::new(1, clock.clone()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    let (ran, ran_before) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(usize::MAX)));
+    for _ in 0..2 {
+        let (ran, ran_before) = (ran.clone(), ran_before.clone());
+        drop(shared.spawn(async move { _ = ran_before.fetch_min(ran.load(Relaxed), Relaxed) }));
+        worker.push(shared.injector.pop().unwrap());
+    }
+    for _ in 0..400 {
+        let (ran, each, clock) = (ran.clone(), each.clone(), clock.clone());
+        drop(shared.spawn(async move {
+            ran.fetch_add(1, Relaxed);
+            each(&clock);
+        }));
+    }
+    worker.pace.set_poll_ns(10_000.0);
+    worker.pace.injector_is_next();
+    context::with_worker(&worker, || {
+        while ran_before.load(Relaxed) == usize::MAX {
+            assert_eq!(worker.step(), Step::Continue);
+        }
+        shared.begin_shutdown();
+        worker.end();
+    });
+    ran_before.load(Relaxed)
+}
+
+/// Without it, two tasks that compute and yield have a poll each for 33 short ones of a thousand from outside.
+#[test]
+fn the_injectors_turn_takes_as_long_as_a_round_of_ones_own() {
+    fn takes(ns: u64) -> usize {
+        turn_beside_own_tasks(move |clock| {
+            clock.advance_to(clock.now_ns() + ns);
+        })
+    }
+    // A batch is run to its end, and a paused clock ends no turn.
+    assert_eq!([0, 10, 200, 310, 700].map(takes), [8 * 33, 8 * 33, 4 * 33, 2 * 33, 33]);
+}
+
+#[test]
+fn who_is_woken_by_the_injectors_turn_waits_for_a_batch() {
+    let first = std::sync::atomic::AtomicBool::new(true);
+    let first = std::sync::Arc::new(first);
+    let before = turn_beside_own_tasks(move |_| {
+        if first.swap(false, Relaxed) {
+            drop(crate::spawn(async {}));
+        }
+    });
+    assert_eq!(before, 33);
 }
