@@ -536,6 +536,9 @@ where
 /// remaining tasks, so `f` may wait for them. If the system gives no other thread, `f` is called all the
 /// same, and where it blocks for tasks of a runtime that shuts down, this thread cancels them.
 ///
+/// In a waker that is called for an event or a timer, `f` must not wait for such, nor for anything that does: this thread is
+/// the one that looks for them, and cannot be replaced there.
+///
 /// The task cannot do anything else meanwhile (other branches of its `join!`, say), and cannot be
 /// aborted; [`spawn_blocking`] is the better choice where its bounds
 /// allow it.

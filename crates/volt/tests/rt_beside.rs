@@ -176,3 +176,108 @@ fn a_panic_of_the_future_leaves_the_runtime_whole() {
         assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).await.unwrap() }), 1);
     });
 }
+
+/// A `join` in its future runs what the joined one waits for, whatever runs that: a blocking thread, or another runtime.
+#[test]
+fn a_blocking_join_in_the_future_runs_the_tasks_of_its_runtime() {
+    within_limit(|| {
+        let rt = current();
+        let (a_task, result) = rt.handle().block_on(async {
+            let (tx, rx) = mpsc::channel();
+            let blocked = spawn_blocking(move || rx.recv().unwrap());
+            let a_task = volt::spawn(async move { tx.send(7).unwrap() });
+            (a_task, blocked.join().unwrap())
+        });
+        assert_eq!(result, 7);
+        a_task.join().unwrap();
+
+        let other = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let result = rt.handle().block_on(async {
+            let task = volt::spawn(async { 8 });
+            other.spawn(async move { task.await.unwrap() }).join().unwrap()
+        });
+        assert_eq!(result, 8);
+    });
+}
+
+/// A task of a thread in `Runtime::block_on` waits for what the future of the other thread does, which came first.
+#[test]
+fn who_came_first_leaves_the_place_to_the_thread_that_is_the_runtime() {
+    within_limit(|| {
+        for waits in [0, 20] {
+            let rt = current();
+            let handle = rt.handle().clone();
+            let (asks, asked) = volt::sync::oneshot::channel();
+            let (answers, answered) = mpsc::channel();
+            let other = thread::spawn(move || {
+                handle.block_on(async move {
+                    asked.await.unwrap();
+                    answers.send(()).unwrap();
+                });
+            });
+            thread::sleep(Duration::from_millis(waits));
+            rt.block_on(async {
+                let task = volt::spawn(async move {
+                    asks.send(()).unwrap();
+                    answered.recv().unwrap();
+                });
+                task.await.unwrap();
+            });
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_thread_that_is_the_runtime_runs_its_tasks() {
+    within_limit(|| {
+        let rt = current();
+        let handle = rt.handle().clone();
+        let (end, ended) = volt::sync::oneshot::channel::<()>();
+        let other = thread::spawn(move || handle.block_on(async { ended.await.unwrap() }));
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(1));
+            // The other thread may run one that is there when it comes; what this spawns waits for this one.
+            let here = thread::current().id();
+            rt.block_on(async {
+                for _ in 0..20 {
+                    let task = volt::spawn(async { thread::current().id() });
+                    assert_eq!(task.await.unwrap(), here);
+                }
+            });
+        }
+        end.send(()).unwrap();
+        other.join().unwrap();
+    });
+}
+
+/// A claim that comes to nothing keeps nobody out.
+#[test]
+fn the_place_is_free_after_a_thread_that_did_not_get_it() {
+    within_limit(|| {
+        let rt = std::sync::Arc::new(current());
+        let (holds, is_held) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let theirs = rt.clone();
+        let holder = thread::spawn(move || {
+            theirs.block_on(async {
+                yield_now().await;
+                holds.send(()).unwrap();
+                ended.recv().unwrap();
+            });
+        });
+        is_held.recv().unwrap();
+        // It wants the place, and is done without it; another one panics.
+        rt.block_on(yield_now());
+        let panics = async {
+            yield_now().await;
+            panic!("on purpose");
+        };
+        let panicked =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rt.block_on(panics)));
+        assert!(panicked.is_err());
+        end.send(()).unwrap();
+        holder.join().unwrap();
+        assert_eq!(rt.handle().block_on(async { volt::spawn(async { 1 }).await.unwrap() }), 1);
+    });
+}

@@ -130,6 +130,31 @@ fn a_shutdown_with_a_timeout_does_not_wait_for_thread_locals() {
     end.send(()).unwrap();
 }
 
+/// Of a blocking thread that has ended, and is counted no longer.
+#[test]
+fn nor_for_those_of_an_idle_thread_that_has_ended() {
+    for in_background in [true, false] {
+        let keep_alive = Duration::from_millis(1);
+        let runtime = builder(true).thread_keep_alive(keep_alive).build().unwrap();
+        let ((tell, told), (end, ends)) = (mpsc::channel(), mpsc::channel());
+        runtime.spawn_blocking(move || {
+            at_end(move || {
+                tell.send(()).unwrap();
+                ends.recv().unwrap();
+            });
+        });
+        told.recv().unwrap();
+        let start = Instant::now();
+        if in_background {
+            runtime.shutdown_background();
+        } else {
+            runtime.shutdown_timeout(2 * HANGS);
+        }
+        assert!(start.elapsed() < HANGS);
+        end.send(()).unwrap();
+    }
+}
+
 /// The shutdown goes on when the hook has returned, since it would wait for that.
 #[test]
 fn a_hook_of_a_workers_thread_drops_the_runtime() {
@@ -197,6 +222,31 @@ fn a_hook_of_a_blocking_thread_drops_the_runtime() {
     *slot.lock().unwrap() = Some(runtime);
     go.send(()).unwrap();
     // It runs, or the shutdown has come before it.
+    told.recv_timeout(HANGS).unwrap();
+}
+
+/// The same of the one that makes names: a thread of the pool calls it for the next one, before it runs its closure.
+#[test]
+fn a_hook_that_names_a_thread_drops_the_runtime() {
+    let slot = Arc::new(Mutex::new(None::<Runtime>));
+    let (theirs, calls) = (slot.clone(), AtomicUsize::new(0));
+    let name = move || {
+        // The first is the worker's, the second that of the first blocking thread.
+        if calls.fetch_add(1, SeqCst) == 2 {
+            drop(theirs.lock().unwrap().take());
+        }
+        "a thread".to_owned()
+    };
+    let runtime = builder(true).thread_name_fn(name).build().unwrap();
+    let (tell, told) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    runtime.spawn(async move {
+        goes.recv().unwrap();
+        let closures = [(); 3].map(|()| volt::task::spawn_blocking(|| ()));
+        tell.send(closures.map(|closure| closure.join().is_ok())).unwrap();
+    });
+    *slot.lock().unwrap() = Some(runtime);
+    go.send(()).unwrap();
     told.recv_timeout(HANGS).unwrap();
 }
 

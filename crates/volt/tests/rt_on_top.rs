@@ -270,3 +270,21 @@ fn a_panic_below_a_guard_leaves_the_callers_runtime_as_it_was() {
     });
     assert!(Handle::try_current().is_err());
 }
+
+/// A guard that was forgotten by a task keeps its runtime for ever, and no more.
+#[test]
+fn a_task_on_top_of_a_guard_may_forget_its_own() {
+    let (rt, other) = (current(), workers(1));
+    let inside = rt.block_on(async {
+        let forgets = async || {
+            #[allow(clippy::mem_forget, reason = "what is tested")]
+            std::mem::forget(Handle::current().enter());
+        };
+        let _guard = other.enter();
+        rt.spawn(forgets()).await.unwrap();
+        rt.spawn(forgets()).join().unwrap();
+        Handle::current().id()
+    });
+    assert_eq!(inside, other.handle().id());
+    other.shutdown_background();
+}

@@ -490,9 +490,9 @@ pub(crate) fn current_guest<R>(f: impl FnOnce(Option<&Guest<'_>>) -> R) -> R {
     f(unsafe { get().guest.as_ref() })
 }
 
-/// True if this thread polls a future beside a current-thread runtime.
-pub(crate) fn is_beside() -> bool {
-    current_guest(|guest| guest.is_some_and(Guest::is_beside))
+/// The current-thread runtime that this thread polls a future beside.
+pub(crate) fn beside_runtime() -> Option<Arc<Shared>> {
+    current_guest(|guest| Some(guest.filter(|guest| guest.is_beside())?.shared.clone()))
 }
 
 /// Calls `f` with the current runtime's scheduler.

@@ -12,11 +12,11 @@ use super::header::Header;
 
 /// Tells a task from all others that are alive.
 ///
-/// The id of a task that has completed may be given to another one later, though not soon: it
-/// combines the task's address with a counter of the process, so some 60,000 others are spawned before (fewer by 63 for
-/// each thread that spawns now and then). As long as a program that keeps ids, or handles of tasks that have ended,
-/// forgets them within that time, they differ. The order of ids, which is there for sets and
-/// maps, says nothing about which task is older.
+/// The id of a task that has completed may be given to another one later, though hardly soon: it
+/// combines the task's address with a counter of the process, of which each thread takes 64 numbers at a time. So it is
+/// given again after some 60,000 others, or, where one thread spawns much less often than the others, after any number, if that
+/// one happens to get the memory just then. A program that keeps the ids of tasks that have ended should know
+/// that. The order of ids, which is there for sets and maps, says nothing about which task is older.
 ///
 /// # Examples
 /// ```

@@ -470,8 +470,8 @@ impl Pool {
         }
         let mut inner = shared.lock();
         let all = inner.alive <= own;
-        // It may be the current thread, or one that waits until this one is gone.
-        let joins = all && part != Some(Part::Ended);
+        // It may be the current thread, or one that waits until this one is gone. And its thread-locals take any time.
+        let joins = all && timeout.is_none() && part != Some(Part::Ended);
         let ended = if joins { inner.ended.take() } else { None };
         drop(inner);
         if let Some(thread) = ended {
@@ -566,7 +566,14 @@ impl Shared {
             return (inner, Some(name));
         }
         drop(inner);
+        let before = PLACE.try_with(|place| {
+            let before = place.get();
+            let part =
+                if before.0 == ptr::from_ref(self).cast() { Part::IsInHook } else { before.1 };
+            place.replace((before.0, part))
+        });
         let name = thread_name(&self.config.thread_name);
+        let _ended = before.map(|before| PLACE.try_with(|place| place.set(before)));
         inner = self.lock();
         inner.name = Some(name);
         (inner, None)

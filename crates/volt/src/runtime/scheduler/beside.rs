@@ -20,7 +20,7 @@ impl Guest<'_> {
     /// the current-thread runtime is free, a guest of its own runs tasks, and leaves when the future was woken.
     pub(super) fn run_beside<T>(&self, mut poll: impl FnMut() -> Option<T>) -> T {
         loop {
-            let visitor = Guest::new(self.shared, self.park, Waits::AsRuntime);
+            let visitor = Guest::new(self.shared, self.park, Waits::Visits);
             // In its scope the future is not polled: it is a member's.
             context::as_guest(&visitor, || visitor.run(quick::OF_NO_TASK, || Some(())));
             let shuts_down = visitor.has_left();

@@ -104,6 +104,11 @@ impl Worker<'_> {
         let is_quick = |task| self.shared.quick.knows(kind(task));
         let there = self.shared.injector.len_for(choosy);
         let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
+        if self.shared.is_current_thread() && self.shared.waiting.asks_visitor() {
+            // They may be for the thread that waits for this one to leave, and wait for what this one's future does.
+            self.shared.injector.push_batch(batch);
+            return None;
+        }
         let sent = self.sent.get();
         // If nothing of others may be there: that would come first.
         self.batch_is_own.set(sent >= there && self.keeps_order());

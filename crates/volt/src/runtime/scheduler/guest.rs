@@ -69,6 +69,10 @@ pub(crate) struct Guest<'r> {
     choosy: bool,
     /// In its polls it is no member (`beside.rs`).
     beside: bool,
+    /// It leaves a current-thread runtime to who claims that.
+    visits: bool,
+    /// It may claim a current-thread runtime, or does.
+    claims: Cell<Claims>,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on; or it is beside.
     left: Cell<bool>,
@@ -81,17 +85,30 @@ pub(super) enum Waits {
     AsRuntime,
     /// In `Handle::block_on`: a current-thread runtime may be another thread.
     Beside,
-    /// In a blocking join: it helps with anything.
+    /// Between the polls of one that is beside a current-thread runtime.
+    Visits,
+    /// In a blocking join: it helps with anything. A current-thread runtime may be another thread.
     ToHelp,
+}
+
+/// What a guest does if another thread has the place of a current-thread runtime.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Claims {
+    Never,
+    NotYet,
+    Claims,
 }
 
 impl<'r> Guest<'r> {
     pub(super) fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, waits: Waits) -> Self {
         // A `LocalRuntime` is no other thread than the one that has made it.
         let may_be_other = || shared.is_current_thread() && shared.config.home.is_none();
-        let beside = waits == Waits::Beside && may_be_other();
+        let beside = matches!(waits, Waits::Beside | Waits::ToHelp) && may_be_other();
         let (choosy, left) = (waits != Waits::ToHelp, Cell::new(beside));
-        Self { shared, park, choosy, beside, worker: OnceCell::new(), left }
+        let claims = waits == Waits::AsRuntime && may_be_other();
+        let claims = Cell::new(if claims { Claims::NotYet } else { Claims::Never });
+        let visits = waits == Waits::Visits;
+        Self { shared, park, choosy, beside, visits, claims, worker: OnceCell::new(), left }
     }
 
     /// It is no member, and becomes none.
@@ -112,11 +129,24 @@ impl<'r> Guest<'r> {
             self.left.set(true);
             return None;
         }
-        let index = self.shared.attach_guest(self.park)?;
+        if self.visits && self.shared.waiting.is_claimed() {
+            return None;
+        }
+        let Some(index) = self.shared.attach_guest(self.park) else {
+            if self.claims.get() == Claims::NotYet {
+                self.claims.set(Claims::Claims);
+                self.shared.waiting.claim();
+            }
+            return None;
+        };
         // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         if self.shared.is_current_thread() {
+            if self.visits {
+                self.shared.waiting.begin_visit(self.park);
+            }
+            self.end_claim();
             worker.begin_visit();
         } else {
             // No other thread goes on as the worker that this one was: it is here that its tasks are run.
@@ -213,6 +243,17 @@ impl<'r> Guest<'r> {
         cancel::wait(park, poll)
     }
 
+    /// False if it did not claim the place.
+    #[inline]
+    fn end_claim(&self) -> bool {
+        let claims = self.claims.get() == Claims::Claims;
+        if claims {
+            self.claims.set(Claims::NotYet);
+            self.shared.waiting.end_claim();
+        }
+        claims
+    }
+
     /// True if it was a member, and the runtime has shut down.
     pub(super) fn has_left(&self) -> bool {
         self.left.get()
@@ -224,6 +265,9 @@ impl<'r> Guest<'r> {
             return;
         }
         let Some(worker) = self.worker.get() else { return };
+        if self.visits {
+            self.shared.waiting.end_visit();
+        }
         worker.leave();
         // SAFETY: no pointer, no obligation.
         unsafe { self.park.set_driver(None) };
@@ -241,6 +285,9 @@ impl Drop for Guest<'_> {
     fn drop(&mut self) {
         if self.worker.get().is_some() {
             self.leave();
+        } else if self.end_claim() {
+            // Visitors wait for it to have been there.
+            self.shared.waiting.wake_all();
         }
     }
 }

@@ -41,10 +41,13 @@ pub(crate) fn block_on_helping<T>(handle: JoinHandle<T>) -> Result<T, JoinError>
 }
 
 fn help_until_done<T>(handle: JoinHandle<T>) -> Result<T, JoinError> {
-    if !context::in_async() || context::is_beside() {
-        if let Some(runtime) = registry::find(handle.scheduler()) {
-            return join_outside(&runtime, handle);
-        }
+    // The runtime that it is beside goes on meanwhile: what it waits for may wait for a task of that.
+    let runtime = context::beside_runtime().or_else(|| {
+        let outside = !context::in_async();
+        outside.then(|| registry::find(handle.scheduler())).flatten()
+    });
+    if let Some(runtime) = runtime {
+        return join_outside(&runtime, handle);
     }
     let mut handle = pin!(handle);
     loop {
