@@ -49,6 +49,7 @@ const STAGES: &[Stage] = &[
     }),
     ("ecosystem", ecosystem::run),
     ("minimal", || none(variants::minimal())),
+    ("oldest", || none(variants::oldest())),
     ("loom", || loom::run(None)),
     ("tsan", || sanitize::run(Sanitizer::Thread)),
     ("asan", || sanitize::run(Sanitizer::Address)),

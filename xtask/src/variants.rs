@@ -1,4 +1,4 @@
-//! Builds beside the default one: feature combinations, and the oldest allowed dependencies.
+//! Builds beside the default one: feature combinations, the oldest allowed dependencies, and the oldest compiler.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -68,6 +68,38 @@ pub(crate) fn minimal() -> Result<(), String> {
     }
     check.args(["--target-dir", "../minimal-build"]);
     run(check.current_dir(&scratch))
+}
+
+/// Checks the libraries, and their tests and examples, with the oldest compiler that the workspace says is enough, and
+/// without a warning. (A lint about it knows functions of the standard library, and no rules of the language.)
+///
+/// Where that compiler is not installed, and `rustup` cannot fetch it, this is said, and nothing checked.
+///
+/// # Errors
+/// If they do not build.
+pub(crate) fn oldest() -> Result<(), String> {
+    let manifest = root().join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{error}"))?;
+    let version = rust_version(&text).ok_or("the workspace has no rust-version")?;
+    let mut rustup = Command::new("rustup");
+    rustup.args(["toolchain", "install", version, "--profile", "minimal", "--no-self-update"]);
+    if run(&mut rustup).is_err() {
+        println!("NOT CHECKED: there is no compiler {version} here, and it cannot be fetched");
+        return Ok(());
+    }
+    let toolchain = format!("+{version}");
+    let mut check = cargo(&[&toolchain, "check", "--quiet", "--all-features", "--all-targets"]);
+    for package in LIBRARIES {
+        check.args(["-p", package]);
+    }
+    check.env("RUSTFLAGS", "-Dwarnings").args(["--target-dir", "target/oldest"]);
+    run(&mut check)
+}
+
+/// What the manifest of a workspace says of its packages.
+fn rust_version(manifest: &str) -> Option<&str> {
+    let value = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "))?;
+    Some(value.trim_matches('"'))
 }
 
 /// A copy of the libraries' sources whose dev-dependencies do not count.
@@ -164,6 +196,13 @@ pub(crate) fn metadata(arguments: &[&str]) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_oldest_compiler_is_that_of_the_workspace() {
+        let manifest = "[workspace.package]\nedition = \"2024\"\nrust-version = \"1.85\"\n";
+        assert_eq!(rust_version(manifest), Some("1.85"));
+        assert_eq!(rust_version("[workspace]\n"), None);
+    }
 
     #[test]
     fn dev_dependencies_and_their_targets_are_left_out() {

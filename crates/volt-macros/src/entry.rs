@@ -63,17 +63,15 @@ fn try_expand(
     let mistakes = mistakes.map(Error::into_compile_error);
     let runtime = &options.runtime;
     let builder = builder(&options);
-    let never = declare_output(&mut function, runtime)?;
     let block_on = match options.flavor {
         Flavor::Local => quote! { block_on_local },
         _ => quote! { block_on },
     };
-    let body = &function.block;
-    let braces = body.brace_token;
+    let braces = function.block.brace_token;
+    let (declared, future) = future(&mut function, runtime)?;
     *function.block = syn::parse2(quote! {{
-        #never
-        let body = async move #body;
-        #runtime::macro_support::#block_on(#builder, body)
+        #declared
+        #runtime::macro_support::#block_on(#builder, #future)
     }})?;
     // The user's: a function with braces of a macro's is not reported if it is never used.
     function.block.brace_token = braces;
@@ -114,6 +112,30 @@ fn builder(options: &Options) -> TokenStream {
     quote! { #runtime::runtime::Builder::#new().enable_all() #workers #name #paused }
 }
 
+/// What is declared first, and the future of the body.
+///
+/// It is that of an `async fn`, whose messages are best, if a function inside can be like the one outside.
+fn future(function: &mut ItemFn, runtime: &Path) -> Result<(Option<TokenStream>, TokenStream)> {
+    let never = if is_alone(function) { None } else { Some(declare_output(function, runtime)?) };
+    let (output, body) = (&function.sig.output, &function.block);
+    Ok(match never {
+        // A name that nobody writes, as it hides what has it outside.
+        None => (Some(quote! { async fn __volt_body() #output #body }), quote! { __volt_body() }),
+        Some(never) => (never, quote! { async move #body }),
+    })
+}
+
+/// True if the function has nothing that one inside would not have as well.
+fn is_alone(function: &ItemFn) -> bool {
+    let sig = &function.sig;
+    let block = &function.block;
+    let generics = &sig.generics;
+    let is_plain = sig.inputs.is_empty() && sig.unsafety.is_none();
+    let is_plain = is_plain && generics.params.is_empty() && generics.where_clause.is_none();
+    let is_never = matches!(&sig.output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)));
+    is_plain && !is_never && !has_word(quote! { #block }, "Self")
+}
+
 /// Declares what the body, an `async` block, returns, by returning it in a branch that is never taken: `?` knows
 /// the error's type, and a value of another type is reported where it is, not at the attribute.
 ///
@@ -123,7 +145,9 @@ fn builder(options: &Options) -> TokenStream {
 fn declare_output(function: &mut ItemFn, runtime: &Path) -> Result<Option<TokenStream>> {
     let (output, place) = match &function.sig.output {
         ReturnType::Default => (quote! { () }, function.sig.ident.span()),
-        ReturnType::Type(_, ty) if has_impl(quote! { #ty }) || matches!(**ty, Type::Never(_)) => {
+        ReturnType::Type(_, ty)
+            if has_word(quote! { #ty }, "impl") || matches!(**ty, Type::Never(_)) =>
+        {
             return Ok(None);
         }
         ReturnType::Type(_, ty) => (quote! { #ty }, ty.span()),
@@ -143,11 +167,11 @@ fn declare_output(function: &mut ItemFn, runtime: &Path) -> Result<Option<TokenS
     Ok(Some(quote! { let #never = #runtime::macro_support::never::<#output>; }))
 }
 
-/// True if `impl Trait` is a part of the type, at whatever depth.
-fn has_impl(ty: TokenStream) -> bool {
-    ty.into_iter().any(|token| match token {
-        TokenTree::Group(group) => has_impl(group.stream()),
-        token => token.to_string() == "impl",
+/// True if this word is somewhere in there, at whatever depth.
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        token => token.to_string() == word,
     })
 }
 
@@ -175,7 +199,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("start_paused (true)"), "{text}");
-        assert!(text.contains("never :: < Result < () , E > >"), "{text}");
+        assert!(text.contains("async fn __volt_body () -> Result < () , E >"), "{text}");
         let options = quote! { name = "mine", flavor = "local", start_paused = true };
         let text = expanded(options, quote! { async fn t() {} }, Kind::Test);
         assert!(
@@ -202,20 +226,45 @@ mod tests {
     /// A body that returns something else is told so where it does.
     #[test]
     fn the_body_begins_with_the_type_that_it_returns() {
-        let item = quote! { async fn t() -> u8 { use x; f().await } };
+        let item = quote! { async fn t(x: u8) -> u8 { use x; f().await } };
         let text = expanded(quote! {}, item, Kind::Test);
         // Where items of the body cannot be meant; the branch is behind these.
         let parts =
             ["never :: < u8 >", "async move", "use x", "return __volt_output ()", "f () . await"];
         let places = parts.map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}")));
         assert!(places.is_sorted(), "{text}");
-        let text = expanded(quote! {}, quote! { async fn t() {} }, Kind::Test);
+        let text = expanded(quote! {}, quote! { async fn t(x: u8) {} }, Kind::Test);
         assert!(text.contains("never :: < () >"), "{text}");
         // These have no name to declare.
         for output in [quote! { impl F }, quote! { (impl F, u8) }, quote! { ! }] {
-            let item = quote! { async fn t() -> #output { f } };
+            let item = quote! { async fn t(x: u8) -> #output { f } };
             let text = expanded(quote! {}, item, Kind::Test);
             assert!(!text.contains("never ::"), "{text}");
+        }
+    }
+
+    /// What is wrong in it is shown as in any `async fn`.
+    #[test]
+    fn a_body_that_needs_nothing_of_the_function_is_one_of_its_own() {
+        for item in [
+            quote! { async fn t() {} },
+            quote! { async fn t() -> impl F { f } },
+            quote! { #[allow(unused)] pub async fn t() { other(1) } },
+        ] {
+            let text = expanded(quote! {}, item, Kind::Test);
+            assert!(text.contains("async fn __volt_body ()"), "{text}");
+            assert!(!text.contains("never ::"), "{text}");
+        }
+        for item in [
+            quote! { async fn t(x: u8) {} },
+            quote! { async fn t<T>() {} },
+            quote! { async fn t() where u8: Copy {} },
+            quote! { async unsafe fn t() {} },
+            quote! { async fn t() -> ! { loop {} } },
+            quote! { async fn t() { f((1, Self::other())) } },
+        ] {
+            let text = expanded(quote! {}, item, Kind::Test);
+            assert!(text.contains("async move"), "{text}");
         }
     }
 

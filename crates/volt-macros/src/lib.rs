@@ -25,7 +25,7 @@ const TOKIO: &str = "tokio";
 /// | `worker_threads`   | a positive number, multi-thread only | one per processor |
 /// | `start_paused`     | `true`: time starts [paused], not multi-thread | `false` |
 /// | `name`             | a text: the runtime's [name]         | none             |
-/// | `crate`            | the path of the runtime's crate      | `"volt"`         |
+/// | `crate`            | the path of the crate, where it has another name (`rt = { package = "volt-rt", .. }`: `"rt"`) | `"volt"` |
 ///
 /// [`LocalRuntime`]: https://docs.rs/volt-rt/latest/volt/runtime/struct.LocalRuntime.html
 /// [name]: https://docs.rs/volt-rt/latest/volt/runtime/struct.Builder.html#method.name

@@ -77,6 +77,7 @@ impl<T> Spaced<T> {
 }
 
 /// No alignment that would take the allocator's slow path. (Loom's types are not the ones that count.)
+#[allow(dead_code, reason = "the oldest supported compiler sees no use in an unnamed constant")]
 pub(crate) const fn is_quickly_allocated<T>() -> bool {
     cfg!(volt_loom) || align_of::<T>() <= ALIGN
 }

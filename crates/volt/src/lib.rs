@@ -70,7 +70,8 @@ pub mod time;
 pub use runtime::{run, spawn};
 /// Waits for all futures, and returns their outputs as a tuple.
 ///
-/// The macro is that of the `tokio` crate, which works on any executor; its page follows.
+/// The macro is that of the `tokio` crate, which works on any executor; its page follows. (Where that says `tokio::`, it is
+/// `volt::` here.)
 ///
 /// ```
 /// volt::run(async {
@@ -82,7 +83,7 @@ pub use tokio::join;
 /// Pins futures to the stack, so that they can be polled by reference: in a loop around
 /// [`select!`], for one.
 ///
-/// The macro is that of the `tokio` crate; its page follows.
+/// The macro is that of the `tokio` crate; its page follows. (Where that says `tokio::`, it is `volt::` here.)
 ///
 /// ```
 /// use std::time::Duration;
@@ -107,7 +108,8 @@ pub use tokio::join;
 pub use tokio::pin;
 /// Waits until all futures have returned `Ok`, or for the first error.
 ///
-/// The macro is that of the `tokio` crate, which works on any executor; its page follows.
+/// The macro is that of the `tokio` crate, which works on any executor; its page follows. (Where that says `tokio::`, it is
+/// `volt::` here.)
 ///
 /// ```
 /// volt::run(async {

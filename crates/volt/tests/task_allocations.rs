@@ -9,7 +9,7 @@ use volt::runtime::Builder;
 use volt::task::{self, JoinSet};
 
 /// Bytes of a task whose future is empty: with a span, if tasks have any.
-const IDLE: usize = if cfg!(feature = "tracing") { 112 } else { 72 };
+const IDLE: isize = if cfg!(feature = "tracing") { 112 } else { 72 };
 
 struct Counting;
 
@@ -63,7 +63,8 @@ async fn blocking_closure_is_one_allocation() {
 #[test]
 fn task_is_one_allocation_or_has_the_memory_of_one_that_ended() {
     let rt = Builder::new_current_thread().build().unwrap();
-    let size_of = |handles: &Vec<_>| (handles.capacity() * size_of_val(&handles[0])).cast_signed();
+    let size_of =
+        |handles: &Vec<_>| isize::try_from(handles.capacity() * size_of_val(&handles[0])).unwrap();
     let without = rt.block_on(async {
         // Whatever is made at the first use.
         volt::spawn(task::yield_now()).await.unwrap();
@@ -99,11 +100,11 @@ fn task_is_one_allocation_or_has_the_memory_of_one_that_ended() {
 
         // These take what is left of others.
         let first: Vec<_> = (0..1000).map(|_| volt::spawn(std::future::pending::<()>())).collect();
-        let without = BYTES.get() - size_of(&first) - 1000 * IDLE.cast_signed();
+        let without = BYTES.get() - size_of(&first) - 1000 * IDLE;
         let (bytes, count) = (BYTES.get(), HERE.get());
         let tasks: Vec<_> = (0..100).map(|_| volt::spawn(std::future::pending::<()>())).collect();
         assert_eq!(HERE.get() - count, 100 + 1, "a task, and the vector");
-        assert_eq!(BYTES.get() - bytes, 100 * IDLE.cast_signed() + size_of(&tasks), "an idle task");
+        assert_eq!(BYTES.get() - bytes, 100 * IDLE + size_of(&tasks), "an idle task");
 
         first.iter().chain(&tasks).for_each(|task| task.abort());
         for task in first.into_iter().chain(tasks) {
@@ -114,7 +115,7 @@ fn task_is_one_allocation_or_has_the_memory_of_one_that_ended() {
         without
     });
     let kept = BYTES.get() - without;
-    assert!(kept < IDLE.cast_signed(), "by a thread that runs none: {kept}");
+    assert!(kept < IDLE, "by a thread that runs none: {kept}");
     drop(rt);
 
     let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();

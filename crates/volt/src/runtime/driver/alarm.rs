@@ -78,7 +78,8 @@ mod imp {
             // SAFETY: made just now, and nobody else's.
             let timer = unsafe { OwnedFd::from_raw_fd(timer) };
             let poll = Poll::new()?;
-            let mut source = SourceFd(&timer.as_raw_fd());
+            let fd = timer.as_raw_fd();
+            let mut source = SourceFd(&fd);
             poll.registry().register(&mut source, Token(0), Interest::READABLE)?;
             let bell = Waker::new(poll.registry(), Token(1))?;
             let sleeper = Mutex::new((poll, Events::with_capacity(2)));
