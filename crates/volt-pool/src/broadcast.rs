@@ -4,72 +4,33 @@
 //! waits for something of which the broadcast is a part.
 //!
 //! That is not enough if two tasks broadcast: each one's thread would wait for the other's part, and
-//! keep the other's from it. So a thread that waits for a broadcast, itself or through what it waits
-//! for, also does its parts of other ones, whose function is called on each thread anyway. Only of
-//! those for which a thread of some pool waits, like itself: a broadcast from outside can wait until
-//! this thread is free, and its function may want a lock that the stack here holds.
+//! keep the other's from it. So a thread that waits, for whatever, also does its parts of other
+//! broadcasts, whose function is called on each thread anyway. Only of those for which a thread of
+//! some pool waits, like itself: a broadcast from outside can wait until this thread is free, and its
+//! function may want a lock that the stack here holds.
 //!
-//! Rejected: only if all of the parts that are missing are with threads which wait for this one. It is
-//! a cycle through any number of broadcasts, which one would have to look for under a lock.
+//! Rejected: only a thread that waits for a broadcast, itself or through what it waits for. That may
+//! end while the part stays on the stack; who waits for what is below the part then waits for the
+//! part's own broadcasts, but not through what it waits for, and did no part of these. Only if all of
+//! the parts that are missing are with threads which wait for this one: it is a cycle through any
+//! number of broadcasts, which one would have to look for under a lock.
 //!
 //! A thread's stack has at most one part of each broadcast that has begun and not ended.
-//!
-//! Invariants:
-//! 1. A broadcast is in the list of its pool from before its first part is sent until all have ended,
-//!    and its caller waits as long.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::AcqRel;
 use std::thread;
 
-use volt_sync::internal::primitive::{AtomicUsize, Mutex, UnsafeCell};
+use volt_sync::internal::primitive::{AtomicUsize, UnsafeCell};
 
-use crate::engine::{Core, lock};
+use crate::engine::Core;
 use crate::frame::{Frame, Outcome};
 use crate::install::wait_outside;
 use crate::parking;
 use crate::payload::{Payload, discard_payload};
 use crate::task::{Action, Task};
 use crate::worker::{Help, Worker, with_current};
-
-/// The frame of a broadcast that has begun.
-struct Begun(*const Frame);
-
-// SAFETY: frames are shared by threads.
-unsafe impl Send for Begun {}
-
-/// The broadcasts of a pool that have begun and not ended.
-pub(crate) struct Broadcasts(Mutex<Vec<Begun>>);
-
-/// Keeps a broadcast in the list.
-struct Listed<'a>(&'a Broadcasts, *const Frame);
-
-impl Broadcasts {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
-    }
-
-    fn list(&self, frame: *const Frame) -> Listed<'_> {
-        lock(&self.0).push(Begun(frame));
-        Listed(self, frame)
-    }
-
-    /// True if `ancestor` waits for one of them.
-    pub(crate) fn any_descends(&self, ancestor: *const Frame) -> bool {
-        // SAFETY: its caller waits for it while it is in the list (invariant 1), which is locked.
-        lock(&self.0).iter().any(|begun| unsafe { Frame::descends(begun.0, ancestor) })
-    }
-}
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        let mut list = lock(&self.0.0);
-        if let Some(at) = list.iter().position(|begun| ptr::eq(begun.0, self.1)) {
-            list.swap_remove(at);
-        }
-    }
-}
 
 /// One thread's part of a broadcast.
 #[repr(C)]
@@ -140,7 +101,6 @@ where
             })
             .collect();
         parts.sort_by_key(|(part, _)| part.index);
-        let listed = core.broadcasts.list(&raw const shared.frame);
         let mut own = None;
         for (part, target) in &parts {
             if worker.is_some_and(|worker| ptr::eq(worker, *target)) {
@@ -172,7 +132,6 @@ where
                 None => drop(wait_outside(core, &shared.frame, || false, || false)),
             }
         }
-        drop(listed);
         collect(parts.into_iter().map(|(part, _)| part))
     })
 }

@@ -23,7 +23,6 @@ use std::time::Duration;
 use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, fence, thread};
 use volt_sync::internal::{Parker, slack};
 
-use crate::broadcast::Broadcasts;
 use crate::ending;
 use crate::made::Made;
 use crate::offer::OFFERS;
@@ -78,7 +77,6 @@ pub(crate) struct Core {
     guests: Mutex<Vec<Guest>>,
     /// The parkers of those who wait for a scope of this pool and have no record in it.
     owners_elsewhere: Mutex<Vec<&'static Parker>>,
-    pub(crate) broadcasts: Broadcasts,
     spin: Duration,
     least_offers: usize,
     pub(crate) made: Made,
@@ -133,7 +131,6 @@ impl Core {
             attended: AtomicBool::new(false),
             guests: Mutex::new(Vec::new()),
             owners_elsewhere: Mutex::new(Vec::new()),
-            broadcasts: Broadcasts::new(),
             spin: if cfg!(volt_loom) { Duration::ZERO } else { spin },
             least_offers: if config.threads > processors { OFFERS } else { 1 },
             made: Made::new(),

@@ -13,7 +13,7 @@
 //! cannot starve it.
 //!
 //! A thread that waits for a frame runs only what descends from that frame (`frame.rs` says why), and
-//! in one case parts of broadcasts (`broadcast.rs`).
+//! parts of broadcasts for which a thread waits as well (`broadcast.rs`).
 //!
 //! Invariants:
 //! 1. The cells, the mail's receiving and the ring's producer side belong to the thread itself.
@@ -77,6 +77,18 @@ pub(crate) enum Help<'a> {
     Scope(&'a State),
     /// Only what comes back to this thread by mail.
     Mail,
+}
+
+/// True if `origin` is that of a broadcast in which a thread does its part while it waits for anything: see
+/// `broadcast.rs`.
+///
+/// # Safety
+/// 1. `origin` is null, or that of unfinished mail.
+unsafe fn joins_in(origin: *const Frame) -> bool {
+    // SAFETY: passed on (1).
+    let is_broadcast = unsafe { origin.as_ref() }.is_some_and(Frame::is_broadcast);
+    // SAFETY: passed on (1).
+    is_broadcast && unsafe { Frame::has_thread_waiting(origin) }
 }
 
 pub(crate) struct Worker {
@@ -252,25 +264,10 @@ impl Worker {
         }
         let fits = |origin: *const Frame| {
             // SAFETY: what is in the mail is unfinished.
-            frame.is_null()
-                || unsafe { Frame::descends(origin, frame) }
-                || self.joins_in(origin, frame)
+            frame.is_null() || unsafe { Frame::descends(origin, frame) || joins_in(origin) }
         };
         // SAFETY: the thread's own (invariant 1), which `fits` does not use.
         unsafe { self.mail.take(fits) }
-    }
-
-    /// True if `origin` is that of a broadcast in which this thread does its part while it waits for
-    /// `frame`: see `broadcast.rs`.
-    fn joins_in(&self, origin: *const Frame, frame: *const Frame) -> bool {
-        // SAFETY: null, or the origin of unfinished mail; the other one is this thread's own.
-        let [origin, frame] = [origin, frame].map(|frame| unsafe { frame.as_ref() });
-        // SAFETY: that of unfinished mail.
-        let has_waiting = |origin: &Frame| unsafe { Frame::has_thread_waiting(origin) };
-        origin.is_some_and(|origin| origin.is_broadcast() && has_waiting(origin))
-            && frame.is_some_and(|frame| {
-                frame.is_broadcast() || self.core().broadcasts.any_descends(frame)
-            })
     }
 
     /// Keeps the rest of a chunk of a scope's tasks where others can take it while this thread runs

@@ -500,6 +500,92 @@ fn broadcasts_nest_in_the_same_and_in_other_pools() {
     });
 }
 
+/// What a thread joins in while it waits may end long after the reason to do so: whoever waits for what is below that on the
+/// stack does its parts of what that broadcasts. (Forks and broadcasts by chance; see `broadcast.rs`.)
+#[test]
+fn forks_and_broadcasts_go_on_top_of_one_another() {
+    fn work(depth: u32, seed: u64) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let mut random = by_chance(seed);
+        match random() % 8 {
+            0..4 => {
+                let (a, b) = (random(), random());
+                join(|| work(depth, a), || work(depth, b));
+            }
+            4 => {
+                let part = random();
+                volt_pool::broadcast(|index| work(depth, part ^ (index as u64) << 32));
+            }
+            _ => work(depth, random()),
+        }
+    }
+    fn by_chance(seed: u64) -> impl FnMut() -> u64 {
+        let mut state = seed | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        }
+    }
+    in_time(|| {
+        let pool = ThreadPool::with_threads(3);
+        std::thread::scope(|s| {
+            for caller in 0..3 {
+                let pool = &pool;
+                s.spawn(move || {
+                    for round in 0..2_000_u64 {
+                        let seed = (caller + 3 * round).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                        pool.install(|| work(6, seed));
+                    }
+                });
+            }
+        });
+    });
+}
+
+/// Calls from pool to pool and back, on top of broadcasts.
+#[test]
+fn broadcasts_come_back_through_another_pool() {
+    in_time(|| {
+        for threads in [1, 2] {
+            let (a, b) = (ThreadPool::with_threads(threads), ThreadPool::with_threads(2));
+            for round in 0..200 {
+                let inner = || b.broadcast(|_| 1).len();
+                let lengths = a.install(|| {
+                    b.broadcast(|_| match round % 2 {
+                        0 => a.install(inner),
+                        _ => {
+                            let mut length = 0;
+                            a.in_place_scope(|s| s.spawn(|_| length = inner()));
+                            length
+                        }
+                    })
+                });
+                assert_eq!(lengths, [2, 2]);
+            }
+        }
+    });
+}
+
+/// Unrelated chains of calls, one in each direction.
+#[test]
+fn each_of_two_pools_broadcasts_by_way_of_the_other() {
+    in_time(|| {
+        let (a, b) = (ThreadPool::with_threads(2), ThreadPool::with_threads(2));
+        let chain = |one: &ThreadPool, other: &ThreadPool| {
+            for _ in 0..200 {
+                let length = one.install(|| other.install(|| other.broadcast(|_| ()).len()));
+                assert_eq!(length, 2);
+            }
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| chain(&a, &b));
+            s.spawn(|| chain(&b, &a));
+        });
+    });
+}
+
 /// A broadcast from outside waits until the thread is free: the task there may hold what it wants.
 #[test]
 fn a_broadcast_from_outside_wants_no_lock_of_a_task_that_broadcasts() {

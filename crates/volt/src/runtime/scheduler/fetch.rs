@@ -40,6 +40,8 @@ impl Worker<'_> {
         let is_over = || self.slot.lifo.is_taken() || self.pace.had_enough(batches, self.now_ns());
         if batches > 0 && is_over() {
             self.pace.injector_had_its_turn_for(self.pace.fair(), own as u32, false);
+            // One of these is next.
+            let _not_yet = self.pace.injector_has_its_turn();
             return None;
         }
         let share = self.shared.injector.len() / self.shared.idle.load().attached().max(1);
