@@ -1,6 +1,6 @@
 //! A value on a cache line of its own.
 //!
-//! Rejected: [`CachePadded`] in what is allocated often. An alignment above 16 bytes makes the allocator's slow path of
+//! Rejected: [`CachePadded`] in what is allocated often. An alignment above two words makes the allocator's slow path of
 //! it (glibc's `posix_memalign`, which no cache of the thread serves); to create and drop a channel took twice as long.
 //! [`Spaced`] keeps the same distance with the alignment that every allocation has.
 #![forbid(unsafe_code)]
@@ -16,8 +16,8 @@ use std::ops::{Deref, DerefMut};
 const LINE: usize =
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) { 128 } else { 64 };
 
-/// What `Spaced` is aligned to.
-const ALIGN: usize = 16;
+/// What `Spaced` is aligned to: two words, as all that the standard library's allocator has at once.
+const ALIGN: usize = 2 * size_of::<usize>();
 
 /// Aligns its content so that no two of them share a cache line.
 #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), repr(align(128)))]
@@ -56,8 +56,9 @@ const _: () = assert!(align_of::<CachePadded<u8>>() == LINE);
 /// struct, fields of this type share none with each other, nor with the fields after the last of them. A [`Gap`] in
 /// front of the first one keeps that apart from what is before it.
 ///
-/// (The value ends in a piece of 16 bytes at a multiple of 16; what follows begins 128 bytes after that piece.)
-#[repr(C, align(16))]
+/// (The value ends in a piece of [`ALIGN`] bytes at a multiple of that; what follows begins [`LINE`] bytes after that piece.)
+#[cfg_attr(target_pointer_width = "64", repr(C, align(16)))]
+#[cfg_attr(target_pointer_width = "32", repr(C, align(8)))]
 pub(crate) struct Spaced<T> {
     value: T,
     gap: MaybeUninit<[u8; LINE - ALIGN]>,

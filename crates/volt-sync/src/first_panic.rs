@@ -61,6 +61,17 @@ impl FirstPanic {
     }
 }
 
+/// Runs `work`. If that panics, what `rest` gives is dropped before the panic goes on: otherwise the unwinding would do that,
+/// and if it panics as well, the two would meet.
+///
+/// # Panics
+/// As `work`.
+#[inline]
+pub(crate) fn or_drop<T, R>(work: impl FnOnce() -> R, rest: impl FnOnce() -> T) -> R {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|payload| FirstPanic(Some(payload)).resume_without(rest()))
+}
+
 /// Runs `work`, mostly a waker, which may panic, and swallows that.
 #[inline]
 pub fn contain(work: impl FnOnce()) {

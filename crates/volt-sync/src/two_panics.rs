@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 
 use crate::test::{Wakes, poll_once};
 use crate::{broadcast, mpmc, mpsc, oneshot, watch};
@@ -156,4 +156,50 @@ fn a_receive_that_serves_a_sender() {
 fn a_receive_of_a_large_channel_that_serves_a_sender() {
     receives::<0>(1 << 17);
     receives::<7>(1 << 14);
+}
+
+/// A waiting sender leaves, and its turn goes to another one, whose waker panics. What it did not send panics as well.
+fn leaves<const WORDS: usize>(capacity: usize) {
+    macro_rules! loses_one {
+        ($channel:expr, $tx:ident, $message:ident => $send:expr, $it:ident => $leaves:expr) => {{
+            let drops = Rc::new(Cell::new(1));
+            #[allow(unused_mut, reason = "receivers of mpmc are shared")]
+            let ($tx, mut rx) = $channel;
+            for _ in 0..capacity {
+                assert!($tx.try_send(Message::<WORDS>::new(&drops)).is_ok());
+            }
+            let $message = Message::<WORDS>::new(&drops);
+            let mut $it = Box::pin($send);
+            assert!(poll_once($it.as_mut()).is_pending());
+            let mut stays = pin!($tx.send(Message::new(&drops)));
+            assert!(Wakes::panicking().poll(stays.as_mut()).is_pending());
+            drop(rx.try_recv());
+            drops.set(0);
+            assert!(panics_in_wake(|| $leaves));
+            assert_eq!(drops.get(), 1);
+            assert!(poll_once(stays).is_ready());
+        }};
+    }
+    let timeout = Cell::new(false);
+    let passed =
+        || std::future::poll_fn(|_| if timeout.get() { Poll::Ready(()) } else { Poll::Pending });
+    loses_one!(mpsc::channel(capacity), tx, message => tx.send(message), it => drop(it));
+    loses_one!(mpmc::bounded(capacity), tx, message => tx.send(message), it => drop(it));
+    loses_one!(mpsc::channel(capacity), tx, message => tx.send_until(message, passed()), it => {
+        // Its place is there, but no budget to look.
+        timeout.set(true);
+        crate::coop::with_budget(Some(0), || _ = poll_once(it.as_mut()));
+    });
+}
+
+#[test]
+fn a_sender_that_leaves() {
+    leaves::<0>(1);
+    leaves::<7>(1);
+}
+
+#[test]
+fn a_sender_that_leaves_a_large_channel() {
+    leaves::<0>(1 << 17);
+    leaves::<7>(1 << 14);
 }

@@ -25,7 +25,7 @@ use std::task::{Context, Poll, Waker, ready};
 use super::waiter::{State, Waiter, wake_in_rounds};
 use super::{Refused, settle};
 use crate::coop;
-use crate::first_panic::FirstPanic;
+use crate::first_panic::{self, FirstPanic};
 use crate::wake_list::WakeList;
 
 pub(crate) trait Senders<T>: Sized {
@@ -94,7 +94,7 @@ pub(crate) trait Senders<T>: Sized {
                 Err(Refused::Closed) => {
                     // Served, but the close came before the message.
                     waiter.set_state(State::Done);
-                    self.unreserve(1);
+                    first_panic::or_drop(|| self.unreserve(1), || value.take());
                     return Poll::Ready(Err(()));
                 }
                 Err(_) if settle(attempt) => attempt += 1,
@@ -159,10 +159,10 @@ pub(crate) trait Senders<T>: Sized {
     }
 
     /// A waiting sender's future is dropped.
-    fn cancel_sender(&self, waiter: Pin<&mut Waiter>) {
+    fn cancel_sender(&self, mut waiter: Pin<&mut Waiter>) {
         let state = waiter.state();
         let need = waiter.need();
-        let node = waiter.node();
+        let node = waiter.as_mut().node();
         // Capacity is passed on also if a waker panics.
         let mut panic = FirstPanic::new();
         if state == State::Waiting {
@@ -171,8 +171,9 @@ pub(crate) trait Senders<T>: Sized {
             panic = wake_in_rounds(|wakes| unsafe { self.leave_queue(node, &mut removed, wakes) });
             panic.catch(|| drop(removed));
         }
-        // SAFETY: alive, as the caller holds it.
-        if unsafe { node.as_ref() }.state() == State::Notified {
+        if waiter.state() == State::Notified {
+            // Not once more when the waiter is dropped.
+            waiter.set_state(State::Done);
             // Finding C5, mirrored: its capacity is for the next.
             // Killed by `channel::bounded::model::a_cancelled_sender_passes_its_turn_on`.
             #[cfg(not(volt_mutant = "channel_c5_sender"))]

@@ -9,7 +9,7 @@ use super::{Channel, SendError, TrySendError, common_methods};
 use crate::block_on::block_on;
 use crate::channel::closed::WaitClosed;
 use crate::channel::waiter::Waiter;
-use crate::first_panic::FirstPanic;
+use crate::first_panic::{self, FirstPanic};
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
@@ -262,7 +262,8 @@ impl<T> Drop for SendFuture<'_, T> {
     fn drop(&mut self) {
         if self.waiter.is_engaged() {
             // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
-            self.channel.cancel_send(unsafe { Pin::new_unchecked(&mut self.waiter) });
+            let waiter = unsafe { Pin::new_unchecked(&mut self.waiter) };
+            first_panic::or_drop(|| self.channel.cancel_send(waiter), || self.value.take());
         }
     }
 }

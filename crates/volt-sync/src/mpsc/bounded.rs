@@ -15,6 +15,7 @@ use crate::channel::handles::Handles;
 use crate::channel::limited::{Limited, MAX_CAPACITY};
 use crate::channel::waiter::Waiter;
 use crate::delay::Delay;
+use crate::first_panic;
 use crate::may_block::assert_may_block;
 use crate::primitive::Arc;
 
@@ -552,7 +553,18 @@ impl<T> Sending<'_, T> {
     fn take_back(self: Pin<&mut Self>) -> T {
         // SAFETY: the value is not pinned, and nothing else is moved.
         let this = unsafe { self.get_unchecked_mut() };
+        this.cancel();
         this.value.take().expect("not sent, so still here")
+    }
+
+    /// Waits no longer.
+    #[inline]
+    fn cancel(&mut self) {
+        if self.waiter.is_engaged() {
+            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
+            let waiter = unsafe { Pin::new_unchecked(&mut self.waiter) };
+            first_panic::or_drop(|| self.channel.cancel_sender(waiter), || self.value.take());
+        }
     }
 }
 
@@ -587,10 +599,7 @@ impl<T> Sending<'_, T> {
 impl<T> Drop for Sending<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.waiter.is_engaged() {
-            // SAFETY: engaged, so it was polled, so it is pinned; it is not moved before it is freed.
-            self.channel.cancel_sender(unsafe { Pin::new_unchecked(&mut self.waiter) });
-        }
+        self.cancel();
     }
 }
 

@@ -368,10 +368,11 @@ impl<T> Inner<T> {
     /// Closes the channel: a value that is not there yet will be refused.
     pub(super) fn close(&self) {
         // SAFETY: alive as long as the reference, since the bits are without GONE.
-        unsafe { Self::close_with(NonNull::from(self), CLOSED) };
+        let (_, waker) = unsafe { Self::close_with(NonNull::from(self), CLOSED) };
+        waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Sets `bits`, which include CLOSED, and wakes the sender. Does nothing after COMPLETE and
+    /// Sets `bits`, which include CLOSED; the caller wakes the sender's waker. Does nothing after COMPLETE and
     /// returns false then.
     ///
     /// Takes a pointer, since a reference among the arguments would have to stay valid until the
@@ -380,15 +381,15 @@ impl<T> Inner<T> {
     /// # Safety
     /// 1. `this` is alive, and the caller is the receiver.
     /// 2. If the result is true and `bits` include GONE, the receiver does not use `this` any more.
-    unsafe fn close_with(this: NonNull<Self>, bits: u8) -> bool {
+    unsafe fn close_with(this: NonNull<Self>, bits: u8) -> (bool, Option<Waker>) {
         // SAFETY: alive (obligation 1), and not used after the exchange that sets GONE.
         let inner = unsafe { this.as_ref() };
         let mut waker = None;
         // ORD relaxed: the exchanges below decide.
         let mut state = inner.state.load(Relaxed);
-        let open = loop {
+        loop {
             if state & COMPLETE != 0 {
-                break false;
+                return (false, waker);
             }
             if state & TX_WAKER != 0 && state & CLOSED == 0 {
                 waker = inner.take_other(&inner.sender(), RX_BUSY, state);
@@ -400,14 +401,10 @@ impl<T> Inner<T> {
             // ORD[OS4] release: what came before the close.
             let new = state & !RX_BUSY | bits;
             match inner.state.compare_exchange_weak(state, new, Release, Relaxed) {
-                Ok(_) => break true,
+                Ok(_) => return (true, waker),
                 Err(now) => state = now,
             }
-        };
-        if let Some(waker) = waker {
-            waker.wake();
         }
-        open
     }
 
     /// The receiver leaves: the value, if any, is dropped.
@@ -439,9 +436,28 @@ impl<T> Inner<T> {
     /// As [`drop_receiver`](Self::drop_receiver).
     unsafe fn drop_receiver_without_waker(this: NonNull<Self>) {
         // SAFETY: the obligations of this function, handed on.
-        if unsafe { Self::close_with(this, CLOSED | GONE) } {
+        let (left, waker) = unsafe { Self::close_with(this, CLOSED | GONE) };
+        let Some(waker) = waker else {
+            if !left {
+                // SAFETY: the sender has set COMPLETE; the rest is handed on.
+                unsafe { Self::drop_complete(this) };
+            }
             return;
+        };
+        let mut panic = FirstPanic::new();
+        if !left {
+            // SAFETY: the sender has set COMPLETE; the rest is handed on.
+            panic.catch(|| unsafe { Self::drop_complete(this) });
         }
+        panic.catch(|| waker.wake());
+        panic.resume();
+    }
+
+    /// Drops the value, if there is one, and frees the memory.
+    ///
+    /// # Safety
+    /// As [`leave_complete`](Self::leave_complete), with the value still there.
+    unsafe fn drop_complete(this: NonNull<Self>) {
         // SAFETY: alive and ours: the sender has set COMPLETE.
         match unsafe { Self::try_recv(this) } {
             Received::Value(value) => drop(value),

@@ -155,6 +155,31 @@ fn wakers_are_neither_leaked_nor_dropped_twice() {
     });
 }
 
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: std::sync::Arc<Self>) {
+        std::panic::resume_unwind(Box::new("a waker that panics"));
+    }
+}
+
+/// The receiver takes the waker of a sender that completes just then, and drops the value before it wakes.
+#[test]
+fn a_waker_that_panics_keeps_no_value() {
+    loom::model(|| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let value = Value(drops.clone());
+        let (mut tx, rx) = channel();
+        let waker = Waker::from(std::sync::Arc::new(Panics));
+        assert!(tx.poll_closed(&mut Context::from_waker(&waker)).is_pending());
+        let sender = thread::spawn(move || send(tx, value));
+        let leaves = std::panic::AssertUnwindSafe(|| drop(rx));
+        let _either_way = std::panic::catch_unwind(leaves);
+        sender.join().unwrap();
+        assert_eq!(drops.load(Relaxed), 1);
+    });
+}
+
 /// The close carries what the receiver did before it, to whoever notices it in whatever way.
 ///
 /// The sender looks again and again: loom does not always explore a switch between a single load and
