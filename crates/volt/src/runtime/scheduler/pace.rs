@@ -17,7 +17,8 @@
 //! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if a round takes
 //! longer: a task from outside waits no longer than one from inside, which goes to the end of the
 //! ring. But after a batch come as many polls of the member's own as there are of these among all that wait (`fetch.rs`),
-//! however long: otherwise a flood from outside would leave them one for each batch. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
+//! however long: otherwise a flood from outside would leave them one for each batch. If its tasks are short, and the own ones not, its turn goes
+//! on with other batches for as long as a round of these takes. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a
 //! batch is worth it. What was taken from the injector is run in between, and not counted, unless the member has sent
 //! it there (`fetch.rs`, which also says when such tasks come sooner): it is the member's own polls that are measured. A tick in which some of it ran tells only how long the own
 //! ones took at most, so it lowers the mean, and never raises it.
