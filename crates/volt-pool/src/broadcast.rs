@@ -15,6 +15,19 @@
 //! the parts that are missing are with threads which wait for this one: it is a cycle through any
 //! number of broadcasts, which one would have to look for under a lock.
 //!
+//! A thread takes its parts in the order in which they came. A part on top of another one keeps that
+//! from its end, and may itself want a thread of another pool, for a scope in place. If it is that of
+//! the outer broadcast, on top of one of the inner one, that thread has called both, and waits for the
+//! inner one: they would wait for each other. In order, what is on top began later, and so each such
+//! wait leads to a later broadcast, and never back.
+//!
+//! That is so if the thread that is wanted has itself called the broadcast on top. A part may also call
+//! a broadcast in its own pool, whose parts want the thread that has called the outer one. If one of
+//! them is on top of a part of another inner broadcast, which that thread waits for, they do wait for
+//! each other.
+//!
+//! Rejected: last in, first out, as the queues are.
+//!
 //! A thread's stack has at most one part of each broadcast that has begun and not ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

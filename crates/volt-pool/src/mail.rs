@@ -3,6 +3,8 @@
 //! Purpose: parts of broadcasts, and calls that come back to a thread which waits for their caller.
 //! What the thread may not run yet stays in the stash.
 //!
+//! What came first is taken first, of what fits: `broadcast.rs` says why.
+//!
 //! Invariants:
 //! 1. The stash belongs to the thread itself, and to whoever drops its pool.
 //! 2. Somebody waits for each piece of mail, so its origin and the ancestors of that are alive.
@@ -45,7 +47,7 @@ impl Mailbox {
         self.queue.close();
     }
 
-    /// Takes the first piece of mail whose origin `fits`. The rest waits in the stash.
+    /// Takes the oldest piece of mail whose origin `fits`. The rest waits in the stash.
     ///
     /// # Safety
     /// 1. The caller is the thread whose mail it is, and `fits` does not use it.
@@ -53,7 +55,7 @@ impl Mailbox {
         self.stash.with_mut(|stash| {
             // SAFETY: the thread's own (1, invariant 1), and not used by the calls below.
             let stash = unsafe { &mut *stash };
-            self.queue.drain(stash);
+            self.queue.drain_in_order(stash);
             let mut found = None;
             for _ in 0..stash.len() {
                 let task = stash.pop()?;

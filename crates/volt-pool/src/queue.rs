@@ -203,9 +203,40 @@ impl Queue {
             }
         }
     }
+
+    /// As `drain`, but in the order in which the tasks were pushed, each by itself. The caller is the only
+    /// consumer.
+    pub(crate) fn drain_in_order(&self, into: &mut TaskList) {
+        while let Some(mut consumer) = self.try_lock() {
+            while let Some(last) = consumer.take_catch() {
+                let (mut pushed, mut first) = (Some(last), None);
+                while let Some(task) = pushed {
+                    // SAFETY: the chain was caught, so it is ours.
+                    pushed = unsafe { Task::next(task) };
+                    // SAFETY: out of the chain, and still ours.
+                    unsafe { Task::set_next(task, first) };
+                    first = Some(task);
+                }
+                while let Some(task) = first {
+                    // SAFETY: in the reversed chain, which is ours.
+                    first = unsafe { Task::next(task) };
+                    // SAFETY: out of the chain.
+                    unsafe { into.append(task) };
+                }
+            }
+            // What has come meanwhile is what the next round looks for.
+            let _left = consumer.unlock();
+        }
+    }
 }
 
 impl Consumer<'_> {
+    /// Takes the whole chain of one catch, which begins with what was pushed last.
+    fn take_catch(&mut self) -> Option<NonNull<Task>> {
+        let caught = std::mem::replace(&mut self.caught, ptr::null_mut());
+        NonNull::new(caught).or_else(|| self.catch())
+    }
+
     /// Takes one task.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<NonNull<Task>> {

@@ -263,8 +263,11 @@ impl Worker {
             return None;
         }
         let fits = |origin: *const Frame| {
-            // SAFETY: what is in the mail is unfinished.
-            frame.is_null() || unsafe { Frame::descends(origin, frame) || joins_in(origin) }
+            frame.is_null()
+                // SAFETY: what is in the mail is unfinished.
+                || unsafe { Frame::descends(origin, frame) }
+                // SAFETY: as for the other one, unfinished mail.
+                || unsafe { joins_in(origin) }
         };
         // SAFETY: the thread's own (invariant 1), which `fits` does not use.
         unsafe { self.mail.take(fits) }

@@ -52,3 +52,22 @@ fn a_closed_queue_refuses_and_still_gives_what_it_has() {
     assert_eq!(list.len(), 1);
     assert!(push(&queue, &b).is_err());
 }
+
+#[test]
+fn a_drain_in_order_gives_the_oldest_first() {
+    let tasks = [(); 5].map(|()| Task::new(nothing));
+    let queue = Queue::new();
+    let mut list = TaskList::new();
+    push(&queue, &tasks[0]).unwrap();
+    push(&queue, &tasks[1]).unwrap();
+    push(&queue, &tasks[2]).unwrap();
+    queue.drain_in_order(&mut list);
+    push(&queue, &tasks[3]).unwrap();
+    push(&queue, &tasks[4]).unwrap();
+    queue.drain_in_order(&mut list);
+    assert!(queue.is_empty());
+    for task in &tasks {
+        assert_eq!(list.pop(), Some(NonNull::from(task)));
+    }
+    assert_eq!(list.len(), 0);
+}
