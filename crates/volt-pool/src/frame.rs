@@ -206,6 +206,18 @@ impl Frame {
         }
     }
 
+    /// Gives an outcome to a frame for which nobody sleeps.
+    pub(crate) fn void(&self) {
+        // ORD relaxed: carries nothing. See `errand.rs` for who looks.
+        self.state.store(DONE, Relaxed);
+    }
+
+    /// True if it has an outcome, for those who need nothing that came before.
+    pub(crate) fn has_ended(&self) -> bool {
+        // ORD relaxed: see above.
+        self.state.load(Relaxed) >= DONE
+    }
+
     /// Sleeps until the outcome, or until called to help; also returns for no reason. `reconsider`
     /// is called after the sleep was announced and tells whether there is something to help with.
     pub(crate) fn sleep(&self, reconsider: impl FnOnce() -> bool) {

@@ -5,6 +5,10 @@
 //! to that very thread. So one chain of calls may pass through a pool as often as it likes, whatever
 //! the number of its threads.
 //!
+//! A guest is in no pool, but may run a fork of a thread, which then waits for it. Its call into the
+//! pool goes to that thread as well, since all others may wait. But whoever is free first takes it:
+//! see `errand.rs`.
+//!
 //! That is not so for unrelated calls. If each thread of one pool waits for a call into another, and
 //! each thread of that one for a call into the first, all wait for ever.
 //!
@@ -22,6 +26,7 @@ use std::thread;
 use volt_sync::internal::primitive::{UnsafeCell, fence};
 
 use crate::engine::Core;
+use crate::errand::Errand;
 use crate::frame::{Frame, Outcome};
 use crate::parking;
 use crate::spin::Spin;
@@ -135,7 +140,14 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
     // SAFETY: alive until its owner has seen the outcome.
     unsafe { Task::mark_queued(task) };
     let host = worker.and_then(|worker| host_of(core, worker));
+    let mut errand = None;
     let queued = match host {
+        Some((host, frame)) if worker.is_some_and(|worker| ptr::eq(worker.core(), core)) => {
+            // SAFETY: alive until its outcome, marked, in no queue; the closure is `Send`. This code is
+            // a part of `frame`, and `end` is called below.
+            errand = Some(unsafe { Errand::send(task, core, host, frame) });
+            Ok(())
+        }
         Some((host, frame)) => {
             // SAFETY: alive until its outcome, and in no queue.
             let posted = unsafe { host.post(task) };
@@ -152,6 +164,9 @@ fn install_there<F: FnOnce() -> R + Send, R: Send>(
         (Ok(()), Some(worker)) => wait_foreign(core, worker, &call.frame, || false, || false),
         (Ok(()), None) => wait_outside(core, &call.frame, || false, || false),
     };
+    if let Some(errand) = errand {
+        errand.end();
+    }
     match outcome {
         Outcome::Returned => {
             // SAFETY: returned to us, not called, and not used again.

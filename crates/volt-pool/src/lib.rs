@@ -37,6 +37,7 @@ mod buffer;
 mod builder;
 mod ending;
 mod engine;
+mod errand;
 mod fork;
 mod frame;
 mod install;

@@ -7,7 +7,8 @@
 //!
 //! Invariants:
 //! 1. The stash belongs to the thread itself, and to whoever drops its pool.
-//! 2. Somebody waits for each piece of mail, so its origin and the ancestors of that are alive.
+//! 2. Somebody waits for each piece of mail, so its origin and the ancestors of that are alive. Or it is
+//!    the order of an errand that has ended: then the origin is alive, and has an outcome.
 
 use std::ptr::NonNull;
 
@@ -31,7 +32,7 @@ impl Mailbox {
     /// Puts a task in. Refused when the thread has left.
     ///
     /// # Safety
-    /// 1. The task is scheduled and in no queue, and somebody waits for its origin.
+    /// 1. The task is scheduled and in no queue, and invariant 2 holds for it.
     pub(crate) unsafe fn post(&self, task: NonNull<Task>) -> Result<(), Closed> {
         // SAFETY: passed on (1).
         unsafe { self.queue.push((task, task)) }.map(drop)

@@ -264,7 +264,10 @@ impl Worker {
         }
         let fits = |origin: *const Frame| {
             frame.is_null()
-                // SAFETY: what is in the mail is unfinished.
+                // SAFETY: alive: of unfinished mail, or of the order of an errand, with the order.
+                || unsafe { origin.as_ref() }.is_some_and(Frame::has_ended)
+                // SAFETY: this mail is unfinished. (An errand that ends just now is a part of what this
+                // thread waits for, further down: those are the ancestors.)
                 || unsafe { Frame::descends(origin, frame) }
                 // SAFETY: as for the other one, unfinished mail.
                 || unsafe { joins_in(origin) }
