@@ -21,10 +21,10 @@
 //! inner one: they would wait for each other. In order, what is on top began later, and so each such
 //! wait leads to a later broadcast, and never back.
 //!
-//! That is so if the thread that is wanted has itself called the broadcast on top. A part may also call
-//! a broadcast in its own pool, whose parts want the thread that has called the outer one. If one of
-//! them is on top of a part of another inner broadcast, which that thread waits for, they do wait for
-//! each other.
+//! That is so if the thread that is wanted has itself called the broadcast on top, and has no part of
+//! one on its own stack. It is not so for all trees of calls that go through two pools and back: if
+//! broadcasts into both are open, a part on top may want a thread that waits, with a part on top as
+//! well, for what is below. Then they wait for each other.
 //!
 //! Rejected: last in, first out, as the queues are.
 //!
