@@ -395,7 +395,8 @@ impl ThreadPool {
     /// A thread does its part when it has ended what it is doing, or while it waits for something
     /// of which this broadcast is a part. If a task calls this, also while it waits for anything else in a pool: in
     /// a `join`, a `scope`, an `install`, another broadcast. So tasks may broadcast at the same time; but whoever waits in
-    /// a pool in which they do should hold no lock meanwhile that `function` wants. If not a single thread can be
+    /// a pool in which they do should hold no lock meanwhile that `function` wants. And calls that go from one pool to
+    /// another and back may lock up if parts of broadcasts call broadcasts in both. If not a single thread can be
     /// started, or the pool was shut down, the result may be empty.
     ///
     /// # Panics

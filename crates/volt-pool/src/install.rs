@@ -104,6 +104,9 @@ pub(crate) fn install<F: FnOnce() -> R + Send, R: Send>(core: &Core, function: F
 /// True for a guest, unless what it runs was called by another pool, for which it waits: the threads
 /// of its own pool may wait for that one as well, until this call returns.
 fn is_mere_guest(worker: &Worker) -> bool {
+    if worker.thread().is_some() {
+        return false;
+    }
     let mut frame = worker.current();
     // SAFETY: null, or an ancestor of the code that runs here, so alive.
     while let Some(ancestor) = unsafe { frame.as_ref() } {
@@ -114,7 +117,7 @@ fn is_mere_guest(worker: &Worker) -> bool {
         }
         frame = ancestor.parent();
     }
-    worker.thread().is_none()
+    true
 }
 
 #[cold]
