@@ -72,7 +72,7 @@ pub(crate) struct Guest<'r> {
     /// It leaves a current-thread runtime to who claims that.
     visits: bool,
     /// It may claim a current-thread runtime, or does.
-    claims: Cell<Claims>,
+    claims: Cell<Claim>,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on; or it is beside.
     left: Cell<bool>,
@@ -93,10 +93,10 @@ pub(super) enum Waits {
 
 /// What a guest does if another thread has the place of a current-thread runtime.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Claims {
+enum Claim {
     Never,
     NotYet,
-    Claims,
+    Made,
 }
 
 impl<'r> Guest<'r> {
@@ -106,7 +106,7 @@ impl<'r> Guest<'r> {
         let beside = matches!(waits, Waits::Beside | Waits::ToHelp) && may_be_other();
         let (choosy, left) = (waits != Waits::ToHelp, Cell::new(beside));
         let claims = waits == Waits::AsRuntime && may_be_other();
-        let claims = Cell::new(if claims { Claims::NotYet } else { Claims::Never });
+        let claims = Cell::new(if claims { Claim::NotYet } else { Claim::Never });
         let visits = waits == Waits::Visits;
         Self { shared, park, choosy, beside, visits, claims, worker: OnceCell::new(), left }
     }
@@ -133,8 +133,8 @@ impl<'r> Guest<'r> {
             return None;
         }
         let Some(index) = self.shared.attach_guest(self.park) else {
-            if self.claims.get() == Claims::NotYet {
-                self.claims.set(Claims::Claims);
+            if self.claims.get() == Claim::NotYet {
+                self.claims.set(Claim::Made);
                 self.shared.waiting.claim();
             }
             return None;
@@ -246,9 +246,9 @@ impl<'r> Guest<'r> {
     /// False if it did not claim the place.
     #[inline]
     fn end_claim(&self) -> bool {
-        let claims = self.claims.get() == Claims::Claims;
+        let claims = self.claims.get() == Claim::Made;
         if claims {
-            self.claims.set(Claims::NotYet);
+            self.claims.set(Claim::NotYet);
             self.shared.waiting.end_claim();
         }
         claims
