@@ -394,6 +394,8 @@ impl Runtime {
         if timeout.is_none() {
             // At the end, as they may wait in their thread-locals for what has been ended above.
             shared.threads.join();
+        } else {
+            shared.threads.detach();
         }
         assert!(
             !wait || may_wait || thread::panicking(),

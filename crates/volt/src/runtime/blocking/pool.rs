@@ -470,11 +470,11 @@ impl Pool {
         }
         let mut inner = shared.lock();
         let all = inner.alive <= own;
-        // It may be the current thread, or one that waits until this one is gone. And its thread-locals take any time.
-        let joins = all && timeout.is_none() && part != Some(Part::Ended);
-        let ended = if joins { inner.ended.take() } else { None };
+        // It may be the current thread, or one that waits until this one is gone.
+        let ended = inner.ended.take_if(|_| all && part != Some(Part::Ended));
         drop(inner);
-        if let Some(thread) = ended {
+        // Its thread-locals take any time.
+        if let Some(thread) = ended.filter(|_| timeout.is_none()) {
             let _its_panic = thread.join();
         }
         all

@@ -55,15 +55,21 @@ impl Threads {
     /// Joins all threads that are kept, when [no thread counts](Self::wait) any more: what is left of them is the
     /// destructors of their thread-locals. If this is one of these, its own thread is left out.
     pub(crate) fn join(&self) {
-        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-        let threads = std::mem::take(&mut *handles);
-        drop(handles);
         let current = thread::current().id();
-        for thread in threads {
+        for thread in self.take_kept() {
             if thread.thread().id() != current {
                 let _its_panic = thread.join();
             }
         }
+    }
+
+    /// Nobody joins those that are kept: the system need not keep anything of them when they have ended.
+    pub(crate) fn detach(&self) {
+        drop(self.take_kept());
+    }
+
+    fn take_kept(&self) -> Vec<thread::JoinHandle<()>> {
+        std::mem::take(&mut *self.handles.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True on a thread that counts, as it has [come](Alive::come): it cannot wait for the others, which would be for itself.
