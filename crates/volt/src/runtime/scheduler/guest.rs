@@ -65,14 +65,9 @@ const QUICK_ROOTS: u32 = 32;
 pub(crate) struct Guest<'r> {
     pub(crate) shared: &'r Arc<Shared>,
     pub(super) park: &'r Arc<Park>,
-    /// It sets tasks of unknown kinds aside.
-    choosy: bool,
-    /// In its polls it is no member (`beside.rs`).
-    beside: bool,
-    /// It leaves a current-thread runtime to who claims that.
-    visits: bool,
-    /// It may claim a current-thread runtime, or does.
-    claims: Cell<Claim>,
+    waits: Waits,
+    /// It has claimed a current-thread runtime, which another thread has.
+    claims: Cell<bool>,
     worker: OnceCell<Worker<'r>>,
     /// It was a member, and is no longer; or there is too little stack to run tasks on; or it is beside.
     left: Cell<bool>,
@@ -91,29 +86,28 @@ pub(super) enum Waits {
     ToHelp,
 }
 
-/// What a guest does if another thread has the place of a current-thread runtime.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Claim {
-    Never,
-    NotYet,
-    Made,
-}
-
 impl<'r> Guest<'r> {
     pub(super) fn new(shared: &'r Arc<Shared>, park: &'r Arc<Park>, waits: Waits) -> Self {
-        // A `LocalRuntime` is no other thread than the one that has made it.
-        let may_be_other = || shared.is_current_thread() && shared.config.home.is_none();
-        let beside = matches!(waits, Waits::Beside | Waits::ToHelp) && may_be_other();
-        let (choosy, left) = (waits != Waits::ToHelp, Cell::new(beside));
-        let claims = waits == Waits::AsRuntime && may_be_other();
-        let claims = Cell::new(if claims { Claim::NotYet } else { Claim::Never });
-        let visits = waits == Waits::Visits;
-        Self { shared, park, choosy, beside, visits, claims, worker: OnceCell::new(), left }
+        let claims = Cell::new(false);
+        let guest =
+            Self { shared, park, waits, claims, worker: OnceCell::new(), left: Cell::new(false) };
+        guest.left.set(guest.is_beside());
+        guest
     }
 
-    /// It is no member, and becomes none.
+    /// It is no member in the polls of its future, and becomes none.
     pub(crate) fn is_beside(&self) -> bool {
-        self.beside
+        matches!(self.waits, Waits::Beside | Waits::ToHelp) && self.may_be_other()
+    }
+
+    /// It sets tasks of unknown kinds aside.
+    fn is_choosy(&self) -> bool {
+        self.waits != Waits::ToHelp
+    }
+
+    /// A current-thread runtime may be another thread. (A `LocalRuntime` is no other than the one that has made it.)
+    fn may_be_other(&self) -> bool {
+        self.shared.is_current_thread() && self.shared.config.home.is_none()
     }
 
     /// Makes this thread a member, if there is room. Only inside of `context::with_guest`.
@@ -129,12 +123,12 @@ impl<'r> Guest<'r> {
             self.left.set(true);
             return None;
         }
-        if self.visits && self.shared.waiting.is_claimed() {
+        if self.waits == Waits::Visits && self.shared.waiting.is_claimed() {
             return None;
         }
         let Some(index) = self.shared.attach_guest(self.park) else {
-            if self.claims.get() == Claim::NotYet {
-                self.claims.set(Claim::Made);
+            let may_claim = self.waits == Waits::AsRuntime && self.may_be_other();
+            if may_claim && !self.claims.replace(true) {
                 self.shared.waiting.claim();
             }
             return None;
@@ -143,7 +137,7 @@ impl<'r> Guest<'r> {
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
         if self.shared.is_current_thread() {
-            if self.visits {
+            if self.waits == Waits::Visits {
                 self.shared.waiting.begin_visit(self.park);
             }
             self.end_claim();
@@ -152,7 +146,7 @@ impl<'r> Guest<'r> {
             // No other thread goes on as the worker that this one was: it is here that its tasks are run.
             let is_worker = context::cancels(self.shared);
             let unfit = !is_worker && self.is_unfit();
-            worker.choosy.set(self.choosy && !is_worker || unfit);
+            worker.choosy.set(self.is_choosy() && !is_worker || unfit);
             worker.unfit.set(unfit);
             worker.shy.set(unfit);
         }
@@ -168,7 +162,7 @@ impl<'r> Guest<'r> {
     fn is_unfit(&self) -> bool {
         let config = &self.shared.config;
         let in_blocking_call = || context::is_nested() || is_blocking_thread();
-        self.choosy && in_blocking_call()
+        self.is_choosy() && in_blocking_call()
             || config.on_thread_start.is_some()
             // Of a main thread, the system says a little less.
             || config.thread_stack_size.is_some_and(|size| context::stack_size() < size - size / 16)
@@ -215,7 +209,7 @@ impl<'r> Guest<'r> {
     /// The future was polled just now.
     fn before_second_poll(&self) -> Before {
         // A blocking join, and who has workers beside it, does not do their work first.
-        let runs_all = self.choosy && self.shared.is_current_thread();
+        let runs_all = self.is_choosy() && self.shared.is_current_thread();
         if runs_all { Before::Round } else { Before::Task }
     }
 
@@ -243,15 +237,10 @@ impl<'r> Guest<'r> {
         cancel::wait(park, poll)
     }
 
-    /// False if it did not claim the place.
-    #[inline]
-    fn end_claim(&self) -> bool {
-        let claims = self.claims.get() == Claim::Made;
-        if claims {
-            self.claims.set(Claim::NotYet);
+    fn end_claim(&self) {
+        if self.claims.take() {
             self.shared.waiting.end_claim();
         }
-        claims
     }
 
     /// True if it was a member, and the runtime has shut down.
@@ -265,7 +254,7 @@ impl<'r> Guest<'r> {
             return;
         }
         let Some(worker) = self.worker.get() else { return };
-        if self.visits {
+        if self.waits == Waits::Visits {
             self.shared.waiting.end_visit();
         }
         worker.leave();
@@ -285,7 +274,8 @@ impl Drop for Guest<'_> {
     fn drop(&mut self) {
         if self.worker.get().is_some() {
             self.leave();
-        } else if self.end_claim() {
+        } else if self.claims.get() {
+            self.end_claim();
             // Visitors wait for it to have been there.
             self.shared.waiting.wake_all();
         }
