@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::command::{Tests, cargo, root, run, run_tests};
+use crate::command::{Tests, cargo, limited, root, run, run_tests};
 
 /// The crates that others depend on.
 const LIBRARIES: [&str; 4] = ["volt-sync", "volt-pool", "volt-macros", "volt-rt"];
@@ -81,13 +81,14 @@ pub(crate) fn oldest() -> Result<(), String> {
     let manifest = root().join("Cargo.toml");
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{error}"))?;
     let version = rust_version(&text).ok_or("the workspace has no rust-version")?;
+    let toolchain = format!("+{version}");
     let mut rustup = Command::new("rustup");
     rustup.args(["toolchain", "install", version, "--profile", "minimal", "--no-self-update"]);
-    if run(&mut rustup).is_err() {
+    let is_here = run(&mut cargo(&[&toolchain, "--version"])).is_ok();
+    if !is_here && run(&mut limited(&rustup, Some("180".into()))).is_err() {
         println!("NOT CHECKED: there is no compiler {version} here, and it cannot be fetched");
         return Ok(());
     }
-    let toolchain = format!("+{version}");
     let mut check = cargo(&[&toolchain, "check", "--quiet", "--all-features", "--all-targets"]);
     for package in LIBRARIES {
         check.args(["-p", package]);
