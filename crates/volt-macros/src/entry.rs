@@ -127,13 +127,18 @@ fn future(function: &mut ItemFn, runtime: &Path) -> Result<(Option<TokenStream>,
 
 /// True if the function has nothing that one inside would not have as well.
 fn is_alone(function: &ItemFn) -> bool {
-    let sig = &function.sig;
-    let block = &function.block;
+    let (sig, block) = (&function.sig, &function.block);
     let generics = &sig.generics;
-    let is_plain = sig.inputs.is_empty() && sig.unsafety.is_none();
-    let is_plain = is_plain && generics.params.is_empty() && generics.where_clause.is_none();
-    let is_never = matches!(&sig.output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)));
-    is_plain && !is_never && !has_word(quote! { #block }, "Self")
+    sig.inputs.is_empty()
+        && sig.unsafety.is_none()
+        && generics.params.is_empty()
+        && generics.where_clause.is_none()
+        && !is_never(&sig.output)
+        && !has_word(quote! { #block }, "Self")
+}
+
+fn is_never(output: &ReturnType) -> bool {
+    matches!(output, ReturnType::Type(_, ty) if matches!(**ty, Type::Never(_)))
 }
 
 /// Declares what the body, an `async` block, returns, by returning it in a branch that is never taken: `?` knows
@@ -145,11 +150,8 @@ fn is_alone(function: &ItemFn) -> bool {
 fn declare_output(function: &mut ItemFn, runtime: &Path) -> Result<Option<TokenStream>> {
     let (output, place) = match &function.sig.output {
         ReturnType::Default => (quote! { () }, function.sig.ident.span()),
-        ReturnType::Type(_, ty)
-            if has_word(quote! { #ty }, "impl") || matches!(**ty, Type::Never(_)) =>
-        {
-            return Ok(None);
-        }
+        output if is_never(output) => return Ok(None),
+        ReturnType::Type(_, ty) if has_word(quote! { #ty }, "impl") => return Ok(None),
         ReturnType::Type(_, ty) => (quote! { #ty }, ty.span()),
     };
     // Items of the body are nearer than this one, which no span can change: a name that nobody writes.
