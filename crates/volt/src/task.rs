@@ -84,6 +84,7 @@ mod local;
 pub(crate) mod memory;
 mod notified;
 mod owned;
+mod polled;
 mod queue;
 mod state;
 mod task_local;

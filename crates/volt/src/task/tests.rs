@@ -17,6 +17,7 @@ fn finish<T>(join: &mut JoinHandle<T>) -> Result<T, JoinError> {
 }
 
 mod kept;
+mod spare;
 mod transitions;
 
 /// Panics when it is dropped.
