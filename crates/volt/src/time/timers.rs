@@ -449,7 +449,8 @@ impl Shard {
             unsafe { entry.put_waker(waker) };
             entry.moved.set(false);
             entry.set_state(REGISTERED);
-            locked.wheel.catch_up(coarse);
+            // ORD relaxed: changed under this lock.
+            locked.wheel.catch_up(coarse.min(this.next.load(Relaxed)));
             // SAFETY: alive and pinned (1), in no list as it was not REGISTERED, removed by
             // `forget` (2); links and slot are touched under this lock only.
             unsafe { locked.wheel.insert(NonNull::from(entry)) };

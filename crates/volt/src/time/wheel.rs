@@ -10,7 +10,9 @@
 //!
 //! State: level `l` has 64 slots of `2^(10 + 6 l)` ns: 1 us, 65 us, 4.2 ms, ... 9.1 years; nine
 //! levels cover all of u64. A timer sits on the level of the highest bit in which its deadline
-//! differs from `elapsed`.
+//! differs from `elapsed`. The last few that were inserted are `recent`: most timers are time limits, and most of those
+//! are removed soon; such a one is never placed. They are as soon as anybody looks for the earliest timer, or more
+//! come.
 //!
 //! Invariants:
 //! 1. A timer on level `l > 0` agrees with `elapsed` in all bits above that level, and its slot's
@@ -26,8 +28,10 @@
 //!    in which no timer can be inserted meanwhile.
 //! 6. If `visited` is a place on level 0, that slot is not empty, and none of its timers before `unvisited` (none of
 //!    all, if there is none) is due at `visited_at`. It is the earliest slot, so nothing is moved down meanwhile.
+//! 7. The timers in `recent`, at most [`RECENT`], carry [`UNPLACED`] as their slot, and were inserted after all others.
 //!
-//! Cost: inserting and removing takes a constant number of steps. `pop_due` moves each timer down a level at a time, and
+//! Cost: inserting and removing takes a constant number of steps, looking at the earliest ones up to [`RECENT`] of them more.
+//! `pop_due` moves each timer down a level at a time, and
 //! passes by each that shares the earliest slot of level 0 and is not due yet once for each time that it is called
 //! for: with that, an interrupted pass goes on where it stopped. So what fires many timers of one slot takes as
 //! many steps as they are, which the budget bounds between two releases of the lock.
@@ -47,6 +51,10 @@ const SLOTS: usize = 1 << LEVEL_BITS;
 const LEVELS: usize = 9;
 /// In the place of a slot: none.
 const NOWHERE: u16 = u16::MAX;
+/// In the place of a timer's slot: it is in `recent`.
+const UNPLACED: u16 = u16::MAX - 1;
+/// The most timers that are not placed.
+const RECENT: usize = if cfg!(volt_loom) { 1 } else { 64 };
 /// A slot with more timers than this is not searched for its earliest deadline.
 const SEARCH: usize = 16;
 
@@ -70,6 +78,9 @@ pub(super) struct Wheel {
     busy_levels: u16,
     busy_slots: [u64; LEVELS],
     slots: Box<[LinkedList<Entry>; LEVELS * SLOTS]>,
+    /// The timers that were inserted last, in that order, and how many they are.
+    recent: LinkedList<Entry>,
+    recent_len: usize,
     /// The slot that `pop_due` has begun with, or [`NOWHERE`].
     visited: u16,
     /// What is left to be moved down of `visited`, above level 0.
@@ -87,6 +98,8 @@ impl Wheel {
             busy_levels: 0,
             busy_slots: [0; LEVELS],
             slots: Box::new([const { LinkedList::new() }; LEVELS * SLOTS]),
+            recent: LinkedList::new(),
+            recent_len: 0,
             visited: NOWHERE,
             cascading: LinkedList::new(),
             unvisited: None,
@@ -94,7 +107,7 @@ impl Wheel {
         }
     }
 
-    /// Links a timer by its deadline.
+    /// Links a timer.
     ///
     /// # Safety
     /// 1. `node` is alive, pinned, and in no list.
@@ -102,6 +115,38 @@ impl Wheel {
     /// 3. All access to its links and slot happens under this wheel's lock.
     #[inline]
     pub(super) unsafe fn insert(&mut self, node: NonNull<Entry>) {
+        if self.recent_len == RECENT {
+            self.place_oldest();
+        }
+        // SAFETY: `node` is alive (obligation 1).
+        unsafe { node.as_ref() }.slot.set(UNPLACED);
+        // SAFETY: obligations 1 and 2 are the caller's.
+        unsafe { self.recent.push_back(node) };
+        self.recent_len += 1;
+    }
+
+    /// Places the oldest of the recent timers, if there is one.
+    fn place_oldest(&mut self) {
+        let Some(node) = self.recent.pop_front() else { return };
+        self.recent_len -= 1;
+        // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no list now.
+        unsafe { self.insert_placed(node) };
+    }
+
+    /// Places all recent timers: for whoever looks at the slots.
+    #[inline]
+    fn place_recent(&mut self) {
+        while self.recent_len > 0 {
+            self.place_oldest();
+        }
+    }
+
+    /// Links a timer by its deadline.
+    ///
+    /// # Safety
+    /// As of [`insert`](Self::insert).
+    #[inline]
+    unsafe fn insert_placed(&mut self, node: NonNull<Entry>) {
         // SAFETY: `node` is alive (obligation 1).
         let entry = unsafe { node.as_ref() };
         let place = self.place(entry.deadline());
@@ -124,6 +169,11 @@ impl Wheel {
     pub(super) unsafe fn remove(&mut self, node: NonNull<Entry>) {
         // SAFETY: linked, so alive.
         let slot = unsafe { node.as_ref() }.slot.get();
+        if slot == UNPLACED {
+            self.recent_len -= 1;
+            // SAFETY: linked in the list that it carries (invariant 7).
+            return unsafe { self.recent.remove(node) };
+        }
         if slot == self.visited {
             // SAFETY: linked, in that slot.
             return unsafe { self.remove_visited(node) };
@@ -162,7 +212,7 @@ impl Wheel {
     }
 
     /// Tells the wheel that the clock has reached `now`, where that takes no work: timers that are
-    /// inserted afterwards land on a lower level.
+    /// placed afterwards land on a lower level. Those that are due by then would not be placed in their order.
     #[inline]
     pub(super) fn catch_up(&mut self, now: u64) {
         if now >> BASE_BITS > self.elapsed >> BASE_BITS && self.first_start() > now {
@@ -174,6 +224,7 @@ impl Wheel {
     /// and, within a slot, of their insertion. Takes from `budget` for every timer that it moves
     /// down a level or passes by. If another caller with a later `now` is not done with a slot, that counts for it.
     pub(super) fn pop_due(&mut self, now: u64, budget: &mut usize) -> Due {
+        self.place_recent();
         loop {
             if let Some(node) = self.cascading.front() {
                 if *budget == 0 {
@@ -184,7 +235,7 @@ impl Wheel {
                 unsafe { self.remove_visited(node) };
                 // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no
                 // list now.
-                unsafe { self.insert(node) };
+                unsafe { self.insert_placed(node) };
                 continue;
             }
             let Some(place) = self.first() else { break };
@@ -216,13 +267,15 @@ impl Wheel {
 
     /// A time not after the earliest deadline, exact unless many timers share its slot; `NEVER` if
     /// there is none.
-    pub(super) fn next(&self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
+        self.place_recent();
         self.earliest(SEARCH)
     }
 
     /// The same, but exact on level 0, where a slot with many is not moved down. Looks at all that share it.
     #[cold]
-    pub(super) fn next_exactly(&self) -> u64 {
+    pub(super) fn next_exactly(&mut self) -> u64 {
+        self.place_recent();
         let is_lowest = self.first().is_some_and(|place| place < SLOTS);
         self.earliest(if is_lowest { usize::MAX } else { SEARCH })
     }
@@ -248,7 +301,8 @@ impl Wheel {
     }
 
     /// The latest deadline by the time `until`, or 0; and `until` if a short search does not tell.
-    pub(super) fn latest_until(&self, until: u64) -> u64 {
+    pub(super) fn latest_until(&mut self, until: u64) -> u64 {
+        self.place_recent();
         let busy_levels = (0..LEVELS).filter(|level| self.busy_levels & 1 << level != 0);
         let places = busy_levels.flat_map(|level| {
             let busy = self.busy_slots[level];
@@ -270,7 +324,7 @@ impl Wheel {
 
     /// Unlinks any timer, for shutdown.
     pub(super) fn pop_any(&mut self) -> Option<NonNull<Entry>> {
-        let node = match self.cascading.front() {
+        let node = match self.recent.front().or(self.cascading.front()) {
             Some(node) => node,
             None => self.slots[self.first()?].front()?,
         };
@@ -308,7 +362,7 @@ impl Wheel {
             // SAFETY: linked in this slot.
             unsafe { self.remove_visited(node) };
             // SAFETY: it was linked in this wheel, so the obligations hold on, and it is in no list now.
-            unsafe { self.insert(node) };
+            unsafe { self.insert_placed(node) };
         }
         Due::None
     }

@@ -73,6 +73,26 @@ fn equal_deadlines_fire_in_the_order_of_their_insertion() {
     }
 }
 
+/// So a time limit that is not reached costs little.
+#[test]
+fn a_timer_that_is_removed_soon_is_never_placed() {
+    let mut wheel = Wheel::new(0);
+    let timers: Vec<_> = (0..2 * RECENT as u64).map(|i| entry((1 << 30) - i)).collect();
+    for timer in &timers {
+        link(&mut wheel, timer);
+        assert_eq!(wheel.first(), None);
+        // SAFETY: it is linked in this wheel.
+        unsafe { wheel.remove(NonNull::from(&**timer)) };
+    }
+    assert!(wheel.pop_any().is_none());
+    timers.iter().for_each(|timer| link(&mut wheel, timer));
+    let placed: u32 = wheel.busy_slots.iter().map(|slots| slots.count_ones()).sum();
+    assert!(placed > 0 && wheel.recent_len == RECENT, "the older ones are");
+    assert!(wheel.next() <= timers.last().unwrap().deadline());
+    assert_eq!(wheel.recent_len, 0);
+    assert_eq!(pop_all(&mut wheel, 1 << 30).len(), timers.len());
+}
+
 #[test]
 fn a_timer_can_be_removed_while_its_slot_is_moved_down() {
     let mut wheel = Wheel::new(0);
@@ -233,6 +253,8 @@ enum Step {
     /// As `Advance`, by someone who stops after some steps.
     Begin(u64, usize),
     CatchUp(u64),
+    /// For what is next, which places all.
+    Look,
 }
 
 /// Spans of all magnitudes.
@@ -248,6 +270,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => span().prop_map(Step::Advance),
         2 => (span(), 0..20_usize).prop_map(|(by, steps)| Step::Begin(by, steps)),
         1 => span().prop_map(Step::CatchUp),
+        2 => Just(Step::Look),
     ]
 }
 
@@ -260,7 +283,8 @@ proptest! {
         let mut now = 1_000;
         let mut wheel = Wheel::new(now);
         let mut pending: Vec<Box<Entry>> = Vec::new();
-        for step in steps {
+        for step in steps.into_iter().chain([Step::Look]) {
+            let looks = matches!(step, Step::Advance(_) | Step::Look);
             match step {
                 Step::Insert(after) => {
                     let timer = entry(now + after);
@@ -307,9 +331,12 @@ proptest! {
                     let earliest = pending.iter().map(|timer| timer.deadline()).min();
                     // The clock may pass deadlines before anybody fires them.
                     now += by.min(earliest.unwrap_or(1 << 60).saturating_sub(now) + 5_000);
-                    wheel.catch_up(now);
+                    wheel.catch_up(now.min(earliest.unwrap_or(NEVER)));
                 }
-                Step::Remove(_) | Step::MoveLater(..) => {}
+                Step::Remove(_) | Step::MoveLater(..) | Step::Look => {}
+            }
+            if !looks {
+                continue;
             }
             let earliest = pending.iter().map(|timer| timer.deadline()).min();
             prop_assert!(wheel.next() <= earliest.unwrap_or(NEVER));

@@ -164,3 +164,31 @@ fn no_timer_fires_early_when_the_clock_is_paused_moved_and_resumed() {
         check();
     }
 }
+
+/// Also if the clock is looked at, for another timer, after they were due and before anybody fired them.
+#[test]
+fn timers_that_are_due_at_once_fire_by_their_deadlines() {
+    struct Note(u32, Arc<std::sync::Mutex<Vec<u32>>>);
+    impl Wake for Note {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+    with_paused(|timers| {
+        let woken = Arc::<std::sync::Mutex<_>>::default();
+        let register = |millis: u32| {
+            let mut timer = Box::pin(sleep(Duration::from_millis(millis.into())));
+            let waker = Waker::from(Arc::new(Note(millis, woken.clone())));
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+            timer
+        };
+        let timers_due = [30, 10, 20].map(register);
+        let clock = timers.clock();
+        assert!(clock.advance_to(clock.now_ns() + SECOND.as_nanos() as u64));
+        timers.forget_time();
+        let last = register(1);
+        assert_eq!(advance(timers, Duration::from_millis(1)), 4);
+        assert_eq!(*woken.lock().unwrap(), [10, 20, 30, 1]);
+        drop((timers_due, last));
+    });
+}
