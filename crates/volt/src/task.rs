@@ -84,7 +84,6 @@ mod local;
 pub(crate) mod memory;
 mod notified;
 mod owned;
-mod polled;
 mod queue;
 mod state;
 mod task_local;

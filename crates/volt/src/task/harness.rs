@@ -15,7 +15,6 @@ use super::header::{Header, Vtable};
 use super::id;
 use super::memory;
 use super::notified::{Notified, Schedule};
-use super::polled::{self, Seen};
 use super::state::{Completed, ToIdle, ToRunning};
 use super::waker::WakerRef;
 
@@ -68,20 +67,17 @@ unsafe fn run<F: Future, S: Schedule>(task: NonNull<Header>) {
     // SAFETY: the runner's reference lives longer than `waker`, except if `poll` completes the
     // task below: by then `waker` is not used any more.
     let waker = unsafe { WakerRef::new(task) };
-    let (polled, seen) = polled::while_polled(task, || {
+    let (polled, woken) = id::while_polled(task, || {
         catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: we are the runner of a task whose future has not completed.
             unsafe { poll(cell, &mut Context::from_waker(&waker)) }
         }))
     });
     let result = match polled {
+        // It woke itself: kept. A cancellation is seen when it runs again.
+        // SAFETY: obligation 1; our reference, and RUNNING, are now the `Notified`'s.
+        Ok(Poll::Pending) if woken => return unsafe { yield_now::<S>(task) },
         Ok(Poll::Pending) => {
-            give_back_spare(cell, seen);
-            if seen.woken() {
-                // It woke itself: kept. A cancellation is seen when it runs again.
-                // SAFETY: obligation 1; our reference, and RUNNING, are now the `Notified`'s.
-                return unsafe { yield_now::<S>(task) };
-            }
             let idle = match cell.header.state.to_idle() {
                 // SAFETY: obligation 1; we are the runner of a task that was never linked.
                 ToIdle::Unlinked => unsafe { S::link(cell.header.scheduler.cast(), task) },
@@ -114,17 +110,8 @@ unsafe fn run<F: Future, S: Schedule>(task: NonNull<Header>) {
             Err(Some(payload))
         }
     };
-    give_back_spare(cell, seen);
     // SAFETY: obligation 1; we are the runner and the future is gone.
     unsafe { finish::<F, S>(task, result, true) };
-}
-
-/// Gives up the reference that a poll has left over, if it has. The runner's is left.
-#[inline]
-fn give_back_spare<F: Future>(cell: &Cell<F>, seen: Seen) {
-    if seen.spare() {
-        cell.header.give_back();
-    }
 }
 
 /// Polls the future.

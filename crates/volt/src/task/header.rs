@@ -97,14 +97,6 @@ impl Header {
         Id::new(NonNull::from(self), self.state.peek().generation())
     }
 
-    /// Gives up one of the runner's references, which is not its last one.
-    // Not inline, so that a poll that has dropped no waker is short.
-    #[inline(never)]
-    pub(super) fn give_back(&self) {
-        let last = self.state.ref_dec(1);
-        debug_assert!(!last, "the runner has another one");
-    }
-
     /// Drops `refs` references, and the task if they were the last.
     ///
     /// # Safety

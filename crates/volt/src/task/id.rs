@@ -58,6 +58,7 @@ volt_sync::internal::primitive::const_thread_local! {
     static GENERATIONS: Cell<u32> = Cell::new(0);
     /// How many it took the last time.
     static TAKEN: Cell<u16> = Cell::new(0);
+    static POLLED: Cell<usize> = Cell::new(0);
 }
 
 /// The id of the running task.
@@ -141,4 +142,26 @@ impl Drop for Entered {
         // An error means that the thread is ending: nobody asks any more.
         let _ended = CURRENT.try_with(|current| current.set(self.0));
     }
+}
+
+/// Set in `POLLED` by a wake-up of the polled task. (Headers are aligned.)
+const WOKEN: usize = 1;
+
+/// Calls `poll`, on this thread and for `task`; true if that woke the task by [`wake_polled`].
+#[inline]
+pub(super) fn while_polled<R>(task: NonNull<Header>, poll: impl FnOnce() -> R) -> (R, bool) {
+    let address = task.addr().get();
+    let outer = POLLED.try_with(|polled| polled.replace(address)).unwrap_or_default();
+    let result = poll();
+    let woken = POLLED.try_with(|polled| polled.replace(outer)).is_ok_and(|now| now != address);
+    (result, woken)
+}
+
+/// Notes a wake-up of `task`, if that is what this thread polls: it needs no atomic operation then.
+#[inline]
+pub(super) fn wake_polled(task: NonNull<Header>) -> bool {
+    let woken = task.addr().get() | WOKEN;
+    POLLED
+        .try_with(|polled| polled.get() | WOKEN == woken && polled.replace(woken) != 0)
+        .unwrap_or(false)
 }

@@ -369,60 +369,6 @@ fn first_idle_against_wake() {
     });
 }
 
-/// [TK5]: a waker that has got the reference of one that was dropped in the same poll goes to another thread, while
-/// the poll gives back what is left over, and goes on to its end.
-fn spare_reference(wakes: bool, ready: bool) {
-    loom::model(move || {
-        let queue = Queue::new();
-        let (owns, dropped) = Dropped::counter();
-        let slot = Arc::new(volt_sync::internal::primitive::Mutex::new(None::<Waker>));
-        let theirs = slot.clone();
-        let mut polls = Some((Polls::default(), owns));
-        let mut join = Queue::spawn(
-            &queue,
-            poll_fn(move |cx| {
-                polls.as_ref().unwrap().0.count();
-                let [first, second] = [cx.waker().clone(), cx.waker().clone()];
-                drop(first);
-                let again = theirs.lock().unwrap().replace(cx.waker().clone()).is_some();
-                drop(second);
-                if ready || again { Poll::Ready(polls.take().unwrap().1) } else { Poll::Pending }
-            }),
-        );
-        let task = queue.pop().unwrap();
-        let runner = thread::spawn(move || task.run());
-        let waker = slot.lock().unwrap().take();
-        match waker {
-            Some(waker) if wakes => waker.wake(),
-            other => drop(other),
-        }
-        if ready {
-            let _either_way = is_ok(&mut join);
-        }
-        runner.join().unwrap();
-        drop(join);
-        Queue::shutdown(queue);
-        drop(slot);
-        assert_eq!(dropped(), 1);
-    });
-}
-
-#[test]
-fn spare_reference_against_a_wake_up() {
-    spare_reference(true, false);
-}
-
-#[test]
-fn spare_reference_against_a_drop() {
-    spare_reference(false, false);
-}
-
-#[test]
-fn spare_reference_against_the_end() {
-    spare_reference(false, true);
-    spare_reference(true, true);
-}
-
 /// [OT1]: a bind that races with the close is either refused or found by it.
 #[test]
 fn bind_against_close() {

@@ -58,7 +58,7 @@
 //! Cost: spawn 0 read-modify-writes here; the first poll, and one after a wake-up by the poll before,
 //! 0 to begin, others 1; to end as pending 1, after a wake-up by itself 0, as complete 1 (0 if nobody
 //! else has a reference, 2 if a join handle waits); wake 1, join 1 (0 if nobody else has a
-//! reference), clone and drop of a waker 1 each, and 0 in turn in a poll of the task itself (`polled.rs`).
+//! reference), clone and drop of a waker 1 each.
 
 use std::fmt;
 use std::process::abort as abort_process;

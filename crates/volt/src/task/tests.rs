@@ -17,7 +17,6 @@ fn finish<T>(join: &mut JoinHandle<T>) -> Result<T, JoinError> {
 }
 
 mod kept;
-mod spare;
 mod transitions;
 
 /// Panics when it is dropped.

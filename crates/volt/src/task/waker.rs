@@ -6,7 +6,7 @@ use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::Header;
-use super::polled;
+use super::id;
 use super::state::Notify;
 
 /// One vtable for all tasks, in one place, so that `Waker::will_wake` compares equal.
@@ -46,7 +46,7 @@ pub(super) fn is_of_task(waker: &Waker) -> bool {
 /// The caller has a reference to the task.
 #[inline]
 unsafe fn notify_by_ref(task: NonNull<Header>) {
-    if polled::wake(task) {
+    if id::wake_polled(task) {
         // The runner sees it when the poll returns, before it gives up RUNNING.
         return;
     }
@@ -86,10 +86,8 @@ unsafe fn task(data: *const ()) -> NonNull<Header> {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the waker's data.
     let task = unsafe { task(data) };
-    if !polled::take(task) {
-        // SAFETY: alive by the waker's reference.
-        unsafe { task.as_ref() }.state.ref_inc();
-    }
+    // SAFETY: alive by the waker's reference.
+    unsafe { task.as_ref() }.state.ref_inc();
     RawWaker::new(data, &VTABLE)
 }
 
@@ -118,8 +116,6 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop(data: *const ()) {
     // SAFETY: the waker's data.
     let task = unsafe { task(data) };
-    if !polled::keep(task) {
-        // SAFETY: the waker's reference goes away.
-        unsafe { Header::release(task, 1) };
-    }
+    // SAFETY: the waker's reference goes away.
+    unsafe { Header::release(task, 1) };
 }

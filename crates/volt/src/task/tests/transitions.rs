@@ -26,22 +26,7 @@ enum Op {
     DropJoin,
     BeReady,
     WakeItself,
-    Inside(Inside),
     Shutdown,
-}
-
-/// What the next poll does with a waker, on its own thread or another one.
-#[derive(Clone, Copy, Debug)]
-struct Inside {
-    what: What,
-    elsewhere: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Clone,
-    Drop,
-    Wake,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -64,10 +49,6 @@ fn op() -> impl Strategy<Value = Op> {
             3 => Op::WakeItself,
             _ => Op::Shutdown,
         }),
-        3 => (0..3_u8, any::<bool>()).prop_map(|(what, elsewhere)| {
-            let what = [What::Clone, What::Drop, What::Wake][usize::from(what)];
-            Op::Inside(Inside { what, elsewhere })
-        }),
     ]
 }
 
@@ -76,30 +57,7 @@ fn op() -> impl Strategy<Value = Op> {
 struct Script {
     ready: bool,
     wakes_itself: bool,
-    inside: Vec<Inside>,
     wakers: Vec<Waker>,
-}
-
-impl Script {
-    /// Does to the youngest waker what this poll is to do.
-    fn use_wakers(&mut self) {
-        for Inside { what, elsewhere } in std::mem::take(&mut self.inside) {
-            let Some(waker) = self.wakers.pop() else { continue };
-            let act = move || match what {
-                What::Clone => vec![waker.clone(), waker],
-                What::Drop => Vec::new(),
-                What::Wake => {
-                    waker.wake();
-                    Vec::new()
-                }
-            };
-            self.wakers.extend(if elsewhere {
-                std::thread::scope(|scope| scope.spawn(act).join().unwrap())
-            } else {
-                act()
-            });
-        }
-    }
 }
 
 /// How the task ended.
@@ -121,7 +79,6 @@ struct Account {
     join_wakes: usize,
     ready: bool,
     wakes_itself: bool,
-    inside: Vec<Inside>,
     closed: bool,
     /// In the owned list, unless it has ended.
     linked: bool,
@@ -149,34 +106,16 @@ impl Account {
             return self.finish(End::Cancelled);
         }
         self.wakers += 1;
-        let woken = self.use_wakers();
         if self.ready {
             return self.finish(End::Output);
         }
-        self.queued = std::mem::take(&mut self.wakes_itself) || woken;
+        self.queued = std::mem::take(&mut self.wakes_itself);
         if !self.queued && !self.linked {
             if self.closed {
                 return self.finish(End::Cancelled);
             }
             self.linked = true;
         }
-    }
-
-    /// True if one of them wakes the task.
-    fn use_wakers(&mut self) -> bool {
-        let mut woken = false;
-        for Inside { what, .. } in std::mem::take(&mut self.inside) {
-            match what {
-                _ if self.wakers == 0 => {}
-                What::Clone => self.wakers += 1,
-                What::Drop => self.wakers -= 1,
-                What::Wake => {
-                    self.wakers -= 1;
-                    woken = true;
-                }
-            }
-        }
-        woken
     }
 
     fn in_list(&self) -> usize {
@@ -237,10 +176,6 @@ impl Test {
             Op::WakeItself => {
                 self.script.lock().unwrap().wakes_itself = true;
                 account.wakes_itself = true;
-            }
-            Op::Inside(inside) => {
-                self.script.lock().unwrap().inside.push(inside);
-                account.inside.push(inside);
             }
             Op::Shutdown => {
                 self.queue.owned.close_and_cancel(|| ());
@@ -329,7 +264,6 @@ proptest! {
             poll_fn(move |cx| {
                 let mut script = theirs.lock().unwrap();
                 script.wakers.push(cx.waker().clone());
-                script.use_wakers();
                 if script.ready {
                     return Poll::Ready(held.take().unwrap().1);
                 }
