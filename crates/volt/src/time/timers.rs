@@ -40,7 +40,7 @@
 //! shared if its time has come; the first after a wait in which no timer was pending, one look at the clock.
 //! Cancelling 1 RMW; moving one to an earlier time 1 RMW and one look at the clock; `fire_due` with
 //! nothing due one load per shard, and one look at the clock if any timer is pending. Firing: two visits of
-//! each timer per level, and one of each that shares the lowest slot and is not due yet.
+//! each timer per level, one where it is placed, and one of each that shares the lowest slot and is not due yet.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -68,7 +68,7 @@ mod wakes;
 const AWAKE: u64 = 0;
 /// How far `coarse` may lag behind before a busy worker writes it.
 const COARSE_NS: u64 = 1 << 16;
-/// Timers moved between levels, or passed by, per acquisition of the lock.
+/// Timers moved between levels, or passed by, per acquisition of the lock, which may place the recent ones as well.
 const BUDGET: usize = if cfg!(volt_loom) { 1 } else { 128 };
 
 type Unpark = Box<dyn Fn() + Send + Sync>;
@@ -449,6 +449,7 @@ impl Shard {
             unsafe { entry.put_waker(waker) };
             entry.moved.set(false);
             entry.set_state(REGISTERED);
+            // Not beyond a timer that is due (invariant 1).
             // ORD relaxed: changed under this lock.
             locked.wheel.catch_up(coarse.min(this.next.load(Relaxed)));
             // SAFETY: alive and pinned (1), in no list as it was not REGISTERED, removed by

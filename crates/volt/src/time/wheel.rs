@@ -29,6 +29,8 @@
 //! 6. If `visited` is a place on level 0, that slot is not empty, and none of its timers before `unvisited` (none of
 //!    all, if there is none) is due at `visited_at`. It is the earliest slot, so nothing is moved down meanwhile.
 //! 7. The timers in `recent`, at most [`RECENT`], carry [`UNPLACED`] as their slot, and were inserted after all others.
+//! 8. `elapsed` is not later than the deadline of a timer in `recent`, except for one that had passed at its insertion: so they
+//!    are placed in their order. (The caller of `catch_up` sees to that; who fires places them first.)
 //!
 //! Cost: inserting and removing takes a constant number of steps, looking at the earliest ones up to [`RECENT`] of them more.
 //! `pop_due` moves each timer down a level at a time, and
@@ -212,7 +214,7 @@ impl Wheel {
     }
 
     /// Tells the wheel that the clock has reached `now`, where that takes no work: timers that are
-    /// placed afterwards land on a lower level. Those that are due by then would not be placed in their order.
+    /// placed afterwards land on a lower level. No timer's deadline is before `now` (invariant 8).
     #[inline]
     pub(super) fn catch_up(&mut self, now: u64) {
         if now >> BASE_BITS > self.elapsed >> BASE_BITS && self.first_start() > now {

@@ -164,19 +164,24 @@ fn of_waits_beyond_the_clock_each_is_30_years() {
 
 #[test]
 fn reset_to_a_later_deadline_keeps_the_registration() {
-    with_paused(|timers| {
-        let (count, waker) = Count::new();
-        let mut timer = pin!(sleep(SECOND));
-        assert!(poll(timer.as_mut(), &waker).is_pending());
-        let later = Instant::now() + SECOND * 3;
-        timer.as_mut().reset(later);
-        assert_eq!(timer.deadline(), later);
-        assert_eq!(advance(timers, SECOND * 2), 0);
-        assert_eq!(count.get(), 0);
-        assert_eq!(advance(timers, SECOND), 1, "without another poll");
-        assert_eq!(count.get(), 1);
-        assert!(poll(timer, &waker).is_ready());
-    });
+    for placed in [false, true] {
+        with_paused(|timers| {
+            let (count, waker) = Count::new();
+            let mut timer = pin!(sleep(SECOND));
+            assert!(poll(timer.as_mut(), &waker).is_pending());
+            if placed {
+                timers.shards().for_each(|shard| _ = shard.next_exactly());
+            }
+            let later = Instant::now() + SECOND * 3;
+            timer.as_mut().reset(later);
+            assert_eq!(timer.deadline(), later);
+            assert_eq!(advance(timers, SECOND * 2), 0);
+            assert_eq!(count.get(), 0);
+            assert_eq!(advance(timers, SECOND), 1, "without another poll");
+            assert_eq!(count.get(), 1);
+            assert!(poll(timer, &waker).is_ready());
+        });
+    }
 }
 
 #[test]

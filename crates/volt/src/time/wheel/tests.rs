@@ -114,6 +114,7 @@ fn a_deadline_moved_later_does_not_hide_others() {
     let (moved, other) = (entry(1 << 20), entry(1 << 26));
     link(&mut wheel, &moved);
     link(&mut wheel, &other);
+    assert_eq!(wheel.next(), 1 << 20, "which places them");
     moved.set_deadline(1 << 40);
     assert!(wheel.next() <= 1 << 26);
     assert_eq!(pop_all(&mut wheel, (1 << 40) - 1), [1 << 26]);
@@ -213,6 +214,7 @@ fn a_slot_is_looked_at_anew_in_its_next_turn() {
         if cancel {
             let other = entry(5 << 10);
             link(&mut wheel, &other);
+            assert_eq!(wheel.next(), other.deadline(), "which places it");
             other.set_deadline(1 << 40);
             assert!(matches!(wheel.pop_due(now, &mut 0), Due::More));
             // SAFETY: it is linked in this wheel.
