@@ -49,6 +49,8 @@ mod offer;
 pub mod par;
 mod parking;
 mod payload;
+#[cfg(all(test, volt_loom))]
+mod played;
 mod pool;
 mod queue;
 mod roster;

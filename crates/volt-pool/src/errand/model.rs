@@ -1,64 +1,28 @@
 use std::ptr;
-use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::engine::{Config, Core};
 use crate::frame::{Frame, Outcome};
 use crate::install::install;
+use crate::played::Pool;
 use crate::task::{Action, Task};
 use crate::worker::{Help, Worker};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, thread};
 
-/// A pool that starts no threads of its own. The record is that of the host.
-struct Pool {
-    core: StdArc<Core>,
-    worker: Worker,
-    runs: AtomicU32,
-    value: UnsafeCell<u32>,
+/// One search of a thread that is free. (The record is that of the host.)
+fn work(pool: &Pool) {
+    if let Some(task) = pool.search() {
+        // SAFETY: out of the queue.
+        unsafe { Task::call(task, Action::Run) };
+    }
 }
 
-// SAFETY: loom checks the cell; the worker's are used by the one thread that plays it.
-unsafe impl Sync for Pool {}
-// SAFETY: as for the one above.
-unsafe impl Send for Pool {}
-
-impl Pool {
-    fn new() -> Arc<Self> {
-        let core = Core::new(Config { threads: 1, ..Config::default() });
-        core.count_played_thread();
-        Arc::new(Self {
-            worker: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
-            core,
-            runs: AtomicU32::new(0),
-            value: UnsafeCell::new(0),
-        })
-    }
-
-    /// One search of a thread that is free.
-    fn work(&self) {
-        if let Some(mut consumer) = self.core.injector.try_lock() {
-            let task = consumer.pop();
-            let _ = consumer.unlock();
-            if let Some(task) = task {
-                // SAFETY: out of the queue.
-                unsafe { Task::call(task, Action::Run) };
-            }
-        }
-    }
-
-    /// A guest, which is a part of `frame`, calls into the pool.
-    fn call(&self, frame: &Frame) {
-        self.core.as_guest(|guest| {
-            guest.unwrap().within(frame, || {
-                install(&self.core, || {
-                    self.value.with_mut(|_| ());
-                    self.runs.fetch_add(1, Relaxed);
-                });
-            });
-        });
-        self.value.with_mut(|_| ());
-        assert_eq!(self.runs.load(Relaxed), 1);
-    }
+/// A guest, which is a part of `frame`, calls into the pool.
+fn call(pool: &Pool, frame: &Frame) {
+    pool.core.as_guest(|guest| {
+        guest.unwrap().within(frame, || install(&pool.core, || pool.task(0)));
+    });
+    pool.values[0].with_mut(|_| ());
+    assert_eq!(pool.runs.load(Relaxed), 1);
 }
 
 /// The host waits for the guest, and another thread looks for work once: one of them makes the call. What
@@ -84,14 +48,14 @@ fn the_host_or_a_free_thread_makes_the_call() {
             Worker::enter(ptr::null());
         });
         let free = pool.clone();
-        let free = thread::spawn(move || free.work());
-        pool.call(&frame);
+        let free = thread::spawn(move || work(&free));
+        call(&pool, &frame);
         // SAFETY: nobody else finishes it.
         unsafe { Frame::finish(&raw const *frame, Outcome::Done) };
         drop(frame);
         free.join().unwrap();
         waiting.join().unwrap();
-        pool.work();
+        work(&pool);
         assert_eq!(pool.runs.load(Relaxed), 1);
     });
 }

@@ -1,55 +1,20 @@
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc as StdArc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{Scope, State, run_scope};
 use crate::engine::{Config, Core};
 use crate::frame::{Frame, Outcome};
+use crate::played::Pool;
 use crate::worker::{Help, Work, Worker};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
 
-/// A pool that starts no threads of its own: the models play its one thread.
-struct Pool {
-    core: StdArc<Core>,
-    worker: Worker,
-    runs: AtomicU32,
-    values: [UnsafeCell<u32>; 2],
-}
-
-// SAFETY: loom checks the cells.
-unsafe impl Sync for Pool {}
-// SAFETY: as for `Sync`, above.
-unsafe impl Send for Pool {}
-
-impl Pool {
-    fn new() -> Arc<Self> {
-        let core = Core::new(Config { threads: 1, ..Config::default() });
-        core.count_played_thread();
-        Arc::new(Self {
-            worker: Worker::new(StdArc::as_ptr(&core), 0, Some(0)),
-            core,
-            runs: AtomicU32::new(0),
-            values: [UnsafeCell::new(0), UnsafeCell::new(0)],
-        })
-    }
-
-    /// One search of the pool's thread.
-    fn work(&self) {
-        if let Some(mut consumer) = self.core.injector.try_lock() {
-            let task = consumer.pop();
-            let _ = consumer.unlock();
-            if let Some(task) = task {
-                Worker::enter(&raw const self.worker);
-                self.worker.run(Work::Task(task));
-                Worker::enter(std::ptr::null());
-            }
-        }
-    }
-
-    fn task(&self, number: usize) {
-        self.values[number].with_mut(|_| ());
-        self.runs.fetch_add(1, Relaxed);
+/// One search of the pool's thread.
+fn work(pool: &Pool) {
+    if let Some(task) = pool.search() {
+        Worker::enter(&raw const pool.worker);
+        pool.worker.run(Work::Task(task));
+        Worker::enter(std::ptr::null());
     }
 }
 
@@ -68,7 +33,7 @@ fn the_scope_ends_after_all_of_its_tasks() {
     loom::model(|| {
         let pool = Pool::new();
         let other = pool.clone();
-        let thread = thread::spawn(move || other.work());
+        let thread = thread::spawn(move || work(&other));
         let shared = &pool;
         guest(shared, |scope| {
             scope.spawn(move |_| shared.task(0));
@@ -114,7 +79,7 @@ fn a_ticket_in_flight_finds_the_task() {
     loom::model(|| {
         let pool = Pool::new();
         let other = pool.clone();
-        let thread = thread::spawn(move || other.work());
+        let thread = thread::spawn(move || work(&other));
         let shared = &pool;
         guest(shared, |scope| {
             scope.spawn(move |_| shared.task(0));
@@ -137,7 +102,7 @@ fn a_ticket_in_flight_finds_the_task_or_another_one_will() {
         let scope = Scope { state, marker: PhantomData };
         scope.spawn(|_| shared.task(0));
         let other = pool.clone();
-        let thread = thread::spawn(move || other.work());
+        let thread = thread::spawn(move || work(&other));
         // The queue is empty again, and the ticket is perhaps still queued.
         scope.state.run_outside();
         scope.spawn(|_| shared.task(1));
@@ -167,7 +132,7 @@ fn the_first_panic_reaches_the_owner() {
     loom::model(|| {
         let pool = Pool::new();
         let other = pool.clone();
-        let thread = thread::spawn(move || other.work());
+        let thread = thread::spawn(move || work(&other));
         let result = catch_unwind(AssertUnwindSafe(|| {
             guest(&pool, |scope| {
                 scope.spawn(|_| panics());
@@ -189,7 +154,7 @@ fn a_late_ticket_is_harmless() {
         guest(shared, |scope| scope.spawn(move |_| shared.task(0)));
         assert_eq!(pool.runs.load(Relaxed), 1);
         let other = pool.clone();
-        thread::spawn(move || other.work()).join().unwrap();
+        thread::spawn(move || work(&other)).join().unwrap();
         assert!(pool.core.injector.is_empty());
         assert_eq!(pool.runs.load(Relaxed), 1);
     });
