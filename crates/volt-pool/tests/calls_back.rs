@@ -5,18 +5,15 @@
     reason = "tests use plain threads and clocks"
 )]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use volt_pool::{ThreadPool, join};
 
-/// Calls `work` on a thread of its own, and fails if it does not return.
-fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || send.send(work()).unwrap());
-    receive.recv_timeout(Duration::from_secs(20)).expect("it returns")
-}
+#[path = "support/in_time.rs"]
+mod in_time;
+use in_time::in_time;
 
 /// A thread of the second pool gets its parts of the outer and of the inner broadcast at about the
 /// same time. Were the inner one below the outer one on its stack, the outer part's scope would want

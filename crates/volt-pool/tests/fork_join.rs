@@ -15,6 +15,10 @@ use volt_sync::internal::primitive::Mutex;
 use proptest::prelude::*;
 use volt_pool::{Builder, Scope, ThreadPool, join, scope};
 
+#[path = "support/in_time.rs"]
+mod in_time;
+use in_time::in_time;
+
 fn add(to: &AtomicUsize, count: usize) {
     to.fetch_add(count, SeqCst);
 }
@@ -339,13 +343,6 @@ fn install_runs_on_a_thread_of_the_pool() {
         pool.shutdown();
         assert!(pool.enter(|| pool.install(|| std::thread::current().id() == here)));
     });
-}
-
-/// Calls `work` on a thread of its own, and fails if it does not return.
-fn in_time<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
-    let (send, receive) = mpsc::channel();
-    std::thread::spawn(move || send.send(work()).unwrap());
-    receive.recv_timeout(Duration::from_secs(20)).expect("it returns")
 }
 
 /// The same with a scope that is opened in place: its owner is a thread of the other pool, and the only
