@@ -98,12 +98,12 @@ impl Driver {
         }
         let turned = self.reactor.turn_calling(&handle.reactor, timeout, &is_back);
         let events = *turned.as_ref().unwrap_or(&0);
-        if next.is_some() && timeout == next && events == 0 {
-            // What was put off meanwhile counts on the next look.
-            handle.timers.wait_out(|| idle() && !handle.reactor.owes_a_look());
-        }
+        let timed_out = next.is_some() && timeout == next && events == 0;
+        // What was put off meanwhile counts on the next look.
+        let idles = || idle() && !handle.reactor.owes_a_look();
+        let now = timed_out.then(|| handle.timers.wait_out(idles)).flatten();
         is_back();
-        let fired = handle.timers.end_wait(events > 0);
+        let fired = handle.timers.end_wait(events > 0, now);
         turned.expect("the reactor's descriptor is valid");
         if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
             handle.timers.auto_advance();

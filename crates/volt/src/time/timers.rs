@@ -192,18 +192,18 @@ impl Timers {
     /// call it at any time; tasks are woken outside the locks.
     #[inline]
     pub(crate) fn fire_due(&self) -> usize {
-        self.look(COARSE_NS).unwrap_or(0)
+        self.look(COARSE_NS, None).unwrap_or(0)
     }
 
-    /// The same; `None` if no timer is pending, and so the clock was not looked at. If it was, `coarse` lags behind
-    /// by no more than `lag`.
+    /// The same; `None` if no timer is pending, and so the clock was not looked at. If it was, or just `now`, `coarse`
+    /// lags behind by no more than `lag`.
     #[inline]
-    fn look(&self, lag: u64) -> Option<usize> {
+    fn look(&self, lag: u64, now: Option<u64>) -> Option<usize> {
         let earliest = self.earliest_hint();
         if earliest == NEVER {
             return None;
         }
-        let now = self.shared.clock.now_ns();
+        let now = now.unwrap_or_else(|| self.shared.clock.now_ns());
         let is_due = earliest <= now;
         // Before it fires: whoever is woken finds all due that should fire by then.
         self.shared.coarse.note(now, if is_due { 0 } else { lag });
@@ -257,13 +257,14 @@ impl Timers {
     /// Called first after a wait that, as far as its caller knows, nothing else than the time of `prepare_wait` has
     /// ended: if that time is over, returns when the timer that it was for is due, or when there is something else
     /// to do than to wait: by `idle`, or for a registrar of an earlier timer. (Of the reactor's events it knows nothing.)
-    pub(crate) fn wait_out(&self, idle: impl Fn() -> bool) {
+    /// The time, if it has looked at the clock last.
+    pub(crate) fn wait_out(&self, idle: impl Fn() -> bool) -> Option<u64> {
         let clock = || {
             // ORD relaxed: a hint.
             let awake = self.shared.sleeping_until.load(Relaxed) == AWAKE;
             if awake || !idle() { None } else { self.shared.clock.running_ns() }
         };
-        self.shared.lead.end(clock);
+        self.shared.lead.end(clock)
     }
 
     /// How much sooner than after `rest` a wait would be told to end.
@@ -272,13 +273,13 @@ impl Timers {
         rest.as_nanos() as u64 - self.shared.lead.wait(0, rest.as_nanos() as u64)
     }
 
-    /// Called after the wait: fires what is due, and returns how many timers that were; `events`: there was
-    /// something else.
+    /// Called after the wait, or [`wait_out`](Self::wait_out), which has returned `now`: fires what is due, and returns how
+    /// many timers that were; `events`: there was something else.
     #[inline]
-    pub(crate) fn end_wait(&self, events: bool) -> usize {
+    pub(crate) fn end_wait(&self, events: bool, now: Option<u64>) -> usize {
         // ORD relaxed: a registrar that still sees the sleep wakes us once too often.
         self.shared.sleeping_until.store(AWAKE, Relaxed);
-        let Some(fired) = self.look(0) else {
+        let Some(fired) = self.look(0, now) else {
             self.forget_time();
             return 0;
         };

@@ -85,9 +85,9 @@ impl Doze {
         alarm: impl Fn(Option<Duration>),
     ) {
         let until = self.load();
-        if until != AWAKE {
+        if until == RESTS || until != AWAKE && goes_on() {
             let now = now();
-            if until == RESTS || until.saturating_sub(now) < HALF && goes_on() {
+            if until == RESTS || until.saturating_sub(now) < HALF {
                 self.set_anew(until, now, alarm);
             }
         }
@@ -186,10 +186,10 @@ impl Worker<'_> {
 
     /// This member, which was parked or is new, runs: a watcher that dozes may do so for longer, if nothing else does.
     #[inline]
-    pub(super) fn put_off_watcher(&self) {
+    pub(super) fn put_off_watcher(&self, now: impl FnOnce() -> u64) {
         let shared = self.shared;
         let goes_on = || !shared.idle.load().others_run() && !shared.crowd.is_there();
-        shared.sleep.doze.put_off(|| self.now_ns(), goes_on, self.alarm());
+        shared.sleep.doze.put_off(now, goes_on, self.alarm());
     }
 
     /// This member comes back from a wait in the driver. What it calls there may block.

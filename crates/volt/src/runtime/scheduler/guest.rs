@@ -151,7 +151,7 @@ impl<'r> Guest<'r> {
             worker.shy.set(unfit);
         }
         context::set_worker(worker);
-        worker.put_off_watcher();
+        worker.put_off_watcher(|| worker.now_ns());
         // It may be in the first poll of its future.
         worker.begin_root();
         Some(worker)

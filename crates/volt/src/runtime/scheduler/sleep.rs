@@ -264,7 +264,7 @@ impl Worker<'_> {
             if turned && for_event {
                 self.has_waited_for_event(now);
             }
-            self.put_off_watcher();
+            self.put_off_watcher(|| now);
         }
         if let Some(hook) = self.shared.config.on_thread_unpark.as_deref() {
             self.call_unpark_hook(hook);

@@ -74,13 +74,13 @@ impl Lead {
     }
 
     /// The wait has ended for no other reason than the time, if that is over: returns when the timer is due, or
-    /// when the `clock` says `None`.
-    pub(super) fn end(&self, clock: impl Fn() -> Option<u64>) {
+    /// when the `clock` says `None`, what it has said last.
+    pub(super) fn end(&self, clock: impl Fn() -> Option<u64>) -> Option<u64> {
         let mut now = clock();
         // ORD relaxed: see above.
         let asked = self.asked.load(Relaxed);
         let Some(took) = now.and_then(|now| now.checked_sub(asked)) else {
-            return;
+            return now;
         };
         // ORD relaxed: see above.
         if let Some(lead) = self.leads.get(self.length.load(Relaxed) as usize) {
@@ -96,6 +96,7 @@ impl Lead {
             std::hint::spin_loop();
             now = clock();
         }
+        now
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
             let begin = due - TICK / 2;
             let woken = begin + lead.wait(begin, due) + latency(tick);
             let now = Cell::new(woken);
-            lead.end(|| Some(now.replace(now.get() + STEP)));
+            let _ = lead.end(|| Some(now.replace(now.get() + STEP)));
             let now = now.get() - STEP;
             assert!(now >= due, "never early");
             spun += now - woken;
@@ -178,7 +179,7 @@ mod tests {
         let of_ticks = lead_of(&lead, TICK / 2);
         for rest in [1_000, 60_000, 100_000, 10 * TICK, 10_000 * TICK] {
             let wait = lead.wait(0, rest);
-            lead.end(|| Some(wait + rest));
+            let _ = lead.end(|| Some(wait + rest));
         }
         assert_eq!(lead_of(&lead, TICK / 2), of_ticks);
         assert!(lead_of(&lead, 100_000) < 2_000 && lead_of(&lead, 10 * TICK) < 2_000);
@@ -190,7 +191,7 @@ mod tests {
         let lead = Lead::new();
         for _ in 0..1_000 {
             let wait = lead.wait(0, 80_000);
-            lead.end(|| Some(wait + 70_000));
+            let _ = lead.end(|| Some(wait + 70_000));
         }
         assert_eq!(lead_of(&lead, 80_000), 40_000);
     }
@@ -202,11 +203,11 @@ mod tests {
         let learnt = lead_of(&lead, TICK);
         for _ in 0..1_000 {
             lead.wait(0, TICK);
-            lead.end(|| Some(TICK / 3));
+            let _ = lead.end(|| Some(TICK / 3));
             lead.wait(0, TICK);
-            lead.end(|| None);
+            let _ = lead.end(|| None);
             assert_eq!(lead.wait(TICK, TICK), 0);
-            lead.end(|| Some(TICK));
+            let _ = lead.end(|| Some(TICK));
         }
         assert_eq!(lead_of(&lead, TICK), learnt);
     }
@@ -217,7 +218,7 @@ mod tests {
         run(&lead, |_| 40_000);
         let now = lead.wait(0, TICK);
         let looks = Cell::new(0);
-        lead.end(|| (looks.replace(looks.get() + 1) < 5).then_some(now));
+        let _ = lead.end(|| (looks.replace(looks.get() + 1) < 5).then_some(now));
         assert_eq!(looks.get(), 6);
     }
 }

@@ -379,7 +379,7 @@ fn who_sees_a_fired_timer_finds_all_others_due_by_then() {
 fn after_a_wait_without_timers_those_who_register_look_at_the_clock() {
     model(|| {
         let (timers, now) = timers();
-        let waiter = beside(&timers, |timers| timers.end_wait(false));
+        let waiter = beside(&timers, |timers| timers.end_wait(false, None));
         let other = {
             let timers = timers.clone();
             thread::spawn(move || {

@@ -214,7 +214,7 @@ fn reset_to_the_past_wakes_and_is_ready_at_once() {
             assert_eq!((count.get(), Arc::strong_count(&count)), (1, 2), "woken by the reset");
             assert!(timer.is_elapsed() && timer.deadline() == deadline);
             assert_eq!(timers.prepare_wait(), None, "its old time wakes nobody");
-            assert_eq!(timers.end_wait(false), 0);
+            assert_eq!(timers.end_wait(false, None), 0);
             assert!(poll(timer.as_mut(), &waker).is_ready());
             // As one that has fired in the wheel.
             timer.as_mut().reset(Instant::now() + SECOND);
@@ -312,7 +312,7 @@ fn prepare_wait_gives_the_exact_time_to_the_earliest_of_all_shards() {
     let mut long = pin!(scope::enter(&timers, Some(0), || sleep(SECOND * 100)));
     let mut short = pin!(scope::enter(&timers, None, || sleep(SECOND * 10)));
     assert_eq!(timers.prepare_wait(), None);
-    assert_eq!(timers.end_wait(false), 0);
+    assert_eq!(timers.end_wait(false, None), 0);
     assert!(scope::enter(&timers, Some(0), || poll(long.as_mut(), &waker)).is_pending());
     assert!(scope::enter(&timers, None, || poll(short.as_mut(), &waker)).is_pending());
     let wait = timers.prepare_wait().expect("two timers");
@@ -337,8 +337,14 @@ fn waits_that_end_too_late_begin_sooner_and_end_when_the_timer_is_due() {
         let ends = clock.now_ns() + wait + late;
         assert!(round < 50 || wait < 480_000, "{wait}");
         while clock.now_ns() < ends {}
-        timers.wait_out(|| true);
-        assert_eq!(timers.end_wait(false), 1, "it ended {} ns before", due as i64 - ends as i64);
+        let now = timers.wait_out(|| true);
+        assert!(now.is_some_and(|now| now >= due), "it is {now:?} at {due}");
+        assert_eq!(
+            timers.end_wait(false, now),
+            1,
+            "it ended {} ns before",
+            due as i64 - ends as i64
+        );
         assert!(clock.now_ns() >= due && sleep.is_elapsed());
     }
 }
@@ -360,7 +366,7 @@ fn a_wait_that_an_earlier_timer_or_a_task_ended_teaches_nothing() {
         let ends = clock.now_ns() + wait;
         let _earlier = earlier.then(|| register(500_000));
         while clock.now_ns() < ends + 10_000 {}
-        timers.wait_out(|| idle);
+        let _ = timers.wait_out(|| idle);
         let rest = Duration::from_nanos(wait);
         assert_eq!(timers.lead_ns(rest) > 0, !earlier && idle, "{earlier} {idle}");
     }
@@ -384,9 +390,9 @@ fn an_earlier_timer_or_a_task_ends_the_rest_of_a_wait() {
             let wait = timers.prepare_wait().expect("a timer").as_nanos() as u64;
             let ends = clock.now_ns() + wait + late;
             while clock.now_ns() < ends {}
-            timers.wait_out(idle);
+            let _ = timers.wait_out(idle);
             let in_time = !sleep.is_elapsed();
-            timers.end_wait(false);
+            timers.end_wait(false, None);
             in_time
         };
         for _ in 0..50 {
@@ -419,7 +425,7 @@ fn a_paused_clock_does_not_advance_beyond_its_end() {
         let mut sleep = pin!(Sleep::due(at));
         assert!(scope::enter(&timers, Some(0), || poll(sleep.as_mut(), &waker)).is_pending());
         assert_eq!(timers.prepare_wait(), (fires == 1).then_some(Duration::ZERO));
-        assert_eq!((timers.end_wait(false), timers.auto_advance()), (0, fires));
+        assert_eq!((timers.end_wait(false, None), timers.auto_advance()), (0, fires));
         assert_eq!(clock.now_ns(), if fires == 1 { at } else { start });
     }
 }
@@ -452,7 +458,7 @@ fn prepare_wait_joins_timers_of_all_shards_but_waits_for_no_lone_one() {
         assert!((before..=after).contains(&(wake_at - wait)), "{second:?}: {wait} ns");
         // One that comes later than the first wakes nobody.
         assert_eq!(timers.shared.sleeping_until.load(Relaxed), start);
-        assert_eq!(timers.end_wait(false), 0);
+        assert_eq!(timers.end_wait(false, None), 0);
     }
 }
 
@@ -478,7 +484,7 @@ fn an_earlier_timer_wakes_the_waiter_once() {
     let _c = register(SECOND * 40);
     let _d = register(SECOND * 30);
     assert_eq!(unparked.load(Relaxed), 1, "one wake-up is enough");
-    assert_eq!(timers.end_wait(false), 0);
+    assert_eq!(timers.end_wait(false, None), 0);
     let _e = register(SECOND * 20);
     assert_eq!(unparked.load(Relaxed), 1);
     timers.prepare_wait();
@@ -498,7 +504,7 @@ fn a_paused_clock_advances_by_itself_from_deadline_to_deadline() {
             assert!(poll(timer.as_mut(), &waker).is_pending());
         }
         assert_eq!(timers.prepare_wait(), Some(Duration::ZERO));
-        assert_eq!(timers.end_wait(false), 0);
+        assert_eq!(timers.end_wait(false, None), 0);
         assert_eq!(timers.fire_due(), 0);
         for i in 1..=3 {
             assert_eq!(timers.auto_advance(), 1);

@@ -61,6 +61,7 @@ fn it_is_put_off_once_in_half_of_the_time_and_only_if_all_goes_on() {
     assert_eq!(bed.put_off(HALF + MS, true), None);
     // As well if it is late.
     assert_eq!(bed.put_off(1000 * MS, true), Some(Some(CALM_LOOK)));
+    bed.0.put_off(|| unreachable!("no time would change anything"), || false, bed.set());
 }
 
 #[test]
@@ -93,7 +94,7 @@ fn the_watcher_rests_only_while_all_are_parked() {
         members[1].let_watcher_rest();
         assert!(rests());
         assert_eq!(shared.idle.unpark_self(1, false), SelfUnpark::Up);
-        members[1].put_off_watcher();
+        members[1].put_off_watcher(|| members[1].now_ns());
         assert!(!rests());
         shared.sleep.doze.end();
         assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);
@@ -129,10 +130,10 @@ fn nobody_puts_it_off_for_others() {
         let long_ago = members[0].now_ns() - 20 * MS;
         shared.sleep.doze.begin(long_ago, Some(CALM_LOOK), || false, |_| {});
         let until = shared.sleep.doze.load();
-        members[1].put_off_watcher();
+        members[1].put_off_watcher(|| members[1].now_ns());
         assert_eq!(shared.sleep.doze.load(), until, "member 2 runs as well");
         let _ = shared.idle.park(2, false, false);
-        members[1].put_off_watcher();
+        members[1].put_off_watcher(|| members[1].now_ns());
         assert!(shared.sleep.doze.load() > until);
         shared.sleep.doze.end();
         assert_eq!(shared.idle.unpark_self(2, false), SelfUnpark::Up);

@@ -193,6 +193,34 @@ fn who_leaves_a_driver_takes_what_is_in_there() {
     }
 }
 
+/// Who is alone parks without a search; what is in the ring of a parked member after all, the look after that finds.
+#[test]
+fn who_runs_alone_does_not_search_and_misses_nothing() {
+    for others_run in [false, true] {
+        with_members(|shared, [this, parked, other]| {
+            let members = if others_run { &[parked][..] } else { &[parked, other][..] };
+            for member in members {
+                member.stage.set(Stage::Running);
+                context::with_worker(member, || while member.step() != Step::Wait {});
+            }
+            let task = context::with_worker(parked, || shared.spawn(async {}));
+            parked.push(parked.slot.lifo.take().unwrap());
+            context::with_worker(this, || {
+                assert_eq!(this.step(), Step::Continue);
+                assert_eq!(task.is_finished(), others_run, "it searches only beside others");
+                if !others_run {
+                    assert_eq!(this.stage.get(), Stage::Searched);
+                    while this.step() != Step::Wait {}
+                    this.wait();
+                    assert!(this.searching.get(), "it has found that there is something");
+                    assert_eq!(this.step(), Step::Continue);
+                }
+            });
+            assert!(task.is_finished());
+        });
+    }
+}
+
 /// A searcher waits for tasks while a member that runs looks at the driver, not while one sleeps in
 /// there, and not if others wait already.
 #[test]

@@ -47,9 +47,9 @@ fn a_paused_clock_fires_what_is_due_though_it_may_not_advance() {
         assert_eq!(timers.prepare_wait(), None);
         assert!(timers.clock().advance_to(due.deadline().to_ns()));
         assert_eq!(timers.prepare_wait(), Some(Duration::ZERO));
-        assert_eq!((timers.end_wait(false), count.get()), (1, 1));
+        assert_eq!((timers.end_wait(false, None), count.get()), (1, 1));
         assert_eq!(timers.prepare_wait(), None, "no loop");
-        assert_eq!(timers.end_wait(false), 0);
+        assert_eq!(timers.end_wait(false, None), 0);
     });
 }
 
@@ -64,7 +64,7 @@ fn a_paused_clock_in_a_full_slot_is_waited_for_only_if_a_timer_is_due() {
         for (now, fires) in [(at - 1, 0), (at, sleeps.len())] {
             assert!(clock.advance_to(now));
             assert_eq!(timers.prepare_wait(), (fires > 0).then_some(Duration::ZERO));
-            assert_eq!(timers.end_wait(false), fires);
+            assert_eq!(timers.end_wait(false, None), fires);
         }
         assert_eq!(timers.prepare_wait(), None, "no loop");
     });
@@ -126,7 +126,7 @@ fn a_sleep_whose_time_has_come_during_a_wait_is_ready_at_the_first_poll() {
             let [due, not_yet] = [NANO, NANO * 2].map(sleep);
             timers.prepare_wait();
             assert!(timers.clock().advance_to(due.deadline().to_ns()));
-            assert_eq!(timers.end_wait(true), 0);
+            assert_eq!(timers.end_wait(true, None), 0);
             assert!(poll(pin!(due), Waker::noop()).is_ready());
             assert!(poll(pin!(not_yet), Waker::noop()).is_pending());
         });
@@ -155,12 +155,12 @@ fn no_timer_fires_early_when_the_clock_is_paused_moved_and_resumed() {
         timers.fire_due();
         check();
         timers.prepare_wait();
-        timers.end_wait(false);
+        timers.end_wait(false, None);
         check();
         assert!(clock.resume());
         check();
         timers.prepare_wait();
-        timers.end_wait(true);
+        timers.end_wait(true, None);
         check();
     }
 }
