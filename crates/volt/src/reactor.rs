@@ -5,8 +5,8 @@
 //! source in `slab`; how a socket is tied to both in `registration`; which reads are not worth a try, and
 //! which are before there is an event, in `habit` and `guess`.
 //!
-//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (two, where there is room
-//! for one event, and that was the bell); a reactor without registrations is asked nothing when its thread only looks in passing.
+//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (one more, where there is room
+//! for one event, for the bell and for what is the driver's own); a reactor without registrations is asked nothing when its thread only looks in passing.
 
 mod guess;
 mod habit;
@@ -36,6 +36,9 @@ pub(crate) use self::source::{Direction, Event};
 
 /// The token of [`Handle::unpark`]; no slot gets that far.
 const UNPARK: mio::Token = mio::Token(usize::MAX);
+
+/// The token of what is [watched](Reactor::watch_own) for the driver itself.
+const OWN: mio::Token = mio::Token(usize::MAX - 1);
 
 /// Why the reactor's thread looks for events without waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -161,6 +164,16 @@ impl Reactor {
         result
     }
 
+    /// A descriptor of the driver, which ends waits when it becomes readable, and is no source. Closing it undoes this.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn watch_own(&self, fd: std::os::fd::RawFd) -> io::Result<()> {
+        let mut source = mio::unix::SourceFd(&fd);
+        self.poller.registry().register(&mut source, OWN, mio::Interest::READABLE)
+    }
+
     /// As [`turn`](Self::turn) without waiting.
     pub(crate) fn look(&mut self, handle: &Handle, why: Why) -> io::Result<usize> {
         self.view.looks(why);
@@ -194,15 +207,15 @@ impl Reactor {
             let mut rung = false;
             self.poller.wait(timeout, |token, ready| {
                 woken();
-                if token == UNPARK {
+                if token >= OWN {
                     rung = true;
                     return;
                 }
                 events += 1;
                 view.deliver(&shared.slab, Token(token.0), ready);
             })?;
-            // The bell is no event of a source, and may have had the only place. That there is none lets a paused clock
-            // move on.
+            // The bell and what is our own are no events of a source, and may have had the only place. That there is none
+            // lets a paused clock move on.
             if events > 0 || !rung || self.poller.takes_more_than_one(timeout) {
                 return Ok(events);
             }

@@ -98,6 +98,27 @@ fn the_bell_takes_no_events_place() {
     drop(registration);
 }
 
+/// With the bell.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_the_drivers_own_is_no_event_and_takes_no_events_place() {
+    use std::os::fd::AsRawFd;
+
+    let (mut reactor, handle) = Reactor::new(EventsPerTurn { waiting: 1, busy: 1 }).unwrap();
+    let [(own, a), (source, b)] = [(); 2].map(|()| std::os::unix::net::UnixStream::pair().unwrap());
+    reactor.watch_own(own.as_raw_fd()).unwrap();
+    let registration = register(&handle, &source, Start::Open).unwrap();
+    for timeout in [LONG, Some(Duration::ZERO)] {
+        handle.0.bell.wake().unwrap();
+        io::Write::write(&mut &a, b"x").unwrap();
+        io::Write::write(&mut &b, b"x").unwrap();
+        assert_eq!(reactor.turn(&handle, timeout).unwrap(), 1);
+        io::Write::write(&mut &a, b"x").unwrap();
+        assert_eq!(reactor.turn(&handle, timeout).unwrap(), 0, "it ends a wait");
+    }
+    drop(registration);
+}
+
 /// Others are ready all the time, and each look has one event.
 #[test]
 fn a_read_is_put_off_for_a_few_looks_also_if_these_have_not_come_to_its_event() {

@@ -3,11 +3,17 @@
 //! The [`Driver`] is the part that one member at a time has (`scheduler/idle.rs` says who); the
 //! [`Handle`] is everybody's.
 
+#[cfg(not(volt_loom))]
+mod ahead;
 mod alarm;
+#[cfg(all(target_os = "linux", not(volt_loom)))]
+mod timer_fd;
 
 use std::io;
 use std::time::Duration;
 
+#[cfg(not(volt_loom))]
+use self::ahead::Ahead;
 use self::alarm::Alarm;
 use crate::reactor::{self, EventsPerTurn, Why};
 use crate::time::{Clock, Timers};
@@ -33,6 +39,8 @@ pub(crate) struct Handle {
 pub(crate) struct Driver {
     #[cfg(not(volt_loom))]
     reactor: Reactor,
+    #[cfg(not(volt_loom))]
+    ahead: Ahead,
 }
 
 impl Driver {
@@ -69,6 +77,8 @@ impl Driver {
         let driver = Self {
             #[cfg(not(volt_loom))]
             reactor: _reactor,
+            #[cfg(not(volt_loom))]
+            ahead: Ahead::default(),
         };
         Ok((driver, handle))
     }
@@ -96,9 +106,12 @@ impl Driver {
             // A limit may be exceeded a little.
             volt_sync::internal::slack::sharpen();
         }
+        let for_timer = timeout.filter(|_| timeout == next);
+        let is_set = for_timer.is_some_and(|wait| self.sets_ahead(&handle.timers, wait));
+        let timeout = if is_set { None } else { timeout };
         let turned = self.reactor.turn_calling(&handle.reactor, timeout, &is_back);
         let events = *turned.as_ref().unwrap_or(&0);
-        let timed_out = next.is_some() && timeout == next && events == 0;
+        let timed_out = for_timer.is_some() && events == 0;
         // What was put off meanwhile counts on the next look.
         let idles = || idle() && !handle.reactor.owes_a_look();
         let now = timed_out.then(|| handle.timers.wait_out(idles)).flatten();
@@ -108,6 +121,15 @@ impl Driver {
         if handle.clock.is_paused() && events == 0 && fired == 0 && idle() {
             handle.timers.auto_advance();
         }
+    }
+
+    /// True if the wait for the next of the `timers` ends by itself after this time, and need not be told.
+    #[cfg(not(volt_loom))]
+    fn sets_ahead(&mut self, timers: &Timers, wait: Duration) -> bool {
+        let (asked, due) = timers.wait_until();
+        let set =
+            if wait.is_zero() { None } else { self.ahead.begin(&self.reactor, wait, asked, due) };
+        set.inspect(|&at| timers.waits_until(at)).is_some()
     }
 
     /// Loom has no operating system: the wait is for `unpark` only.

@@ -3,7 +3,7 @@
 //! Purpose: the end of a wait on a futex, or in the reactor, is known before it begins. Here it is a timer of its own.
 //! (Where there is no such timer, or no descriptors are left for one, there is no alarm. If the system refuses to set it
 //! later, it rings at once, and is not used again.)
-#![cfg_attr(not(target_os = "linux"), forbid(unsafe_code))]
+#![forbid(unsafe_code)]
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -50,8 +50,7 @@ impl Alarm {
 #[cfg(all(target_os = "linux", not(volt_loom)))]
 mod imp {
     use std::io;
-    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-    use std::ptr;
+    use std::os::fd::AsRawFd;
     use std::sync::atomic::Ordering::Relaxed;
     use std::time::Duration;
 
@@ -59,24 +58,19 @@ mod imp {
     use mio::{Events, Interest, Poll, Token, Waker};
     use volt_sync::internal::primitive::{AtomicBool, Mutex};
 
+    use crate::runtime::driver::timer_fd::TimerFd;
+
     #[derive(Debug)]
     pub(super) struct Alarm {
         sleeper: Mutex<(Poll, Events)>,
         bell: Waker,
-        timer: OwnedFd,
+        timer: TimerFd,
         is_refused: AtomicBool,
     }
 
     impl Alarm {
         pub(super) fn new() -> io::Result<Self> {
-            let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
-            // SAFETY: takes two numbers.
-            let timer = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
-            if timer == -1 {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: made just now, and nobody else's.
-            let timer = unsafe { OwnedFd::from_raw_fd(timer) };
+            let timer = TimerFd::new()?;
             let poll = Poll::new()?;
             let fd = timer.as_raw_fd();
             let mut source = SourceFd(&fd);
@@ -94,21 +88,12 @@ mod imp {
         /// False if the system refuses it.
         #[must_use]
         pub(super) fn set(&self, after: Option<Duration>) -> bool {
-            let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            let after = after.map_or(zero, |after| libc::timespec {
-                tv_sec: after.as_secs() as libc::time_t,
-                tv_nsec: after.subsec_nanos() as libc::c_long,
-            });
-            let spec = libc::itimerspec { it_interval: zero, it_value: after };
-            // SAFETY: the descriptor is ours, and `spec` is read during the call only.
-            let set = unsafe {
-                libc::timerfd_settime(self.timer.as_raw_fd(), 0, &raw const spec, ptr::null_mut())
-            };
-            if set != 0 {
+            let set = self.timer.set(after);
+            if !set {
                 // ORD relaxed: a hint.
                 self.is_refused.store(true, Relaxed);
             }
-            set == 0
+            set
         }
 
         pub(super) fn sleep(&self) {

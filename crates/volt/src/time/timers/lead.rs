@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use volt_sync::internal::primitive::AtomicU64;
 
-use super::NEVER;
+use super::{NEVER, Timers};
 
 /// No lead is longer, and so no rest is either.
 const MOST_NS: u64 = 100_000;
@@ -97,6 +97,21 @@ impl Lead {
             now = clock();
         }
         now
+    }
+}
+
+impl Timers {
+    /// When the wait of `prepare_wait` would be told to end, and when its timer is due.
+    pub(crate) fn wait_until(&self) -> (u64, u64) {
+        let lead = &self.shared.lead;
+        // ORD relaxed: see above.
+        (lead.asked.load(Relaxed), lead.due.load(Relaxed))
+    }
+
+    /// It is told to end at the time `asked` instead, a little sooner or later.
+    pub(crate) fn waits_until(&self, asked: u64) {
+        // ORD relaxed: see above.
+        self.shared.lead.asked.store(asked, Relaxed);
     }
 }
 

@@ -1,0 +1,44 @@
+//! A timer of the kernel that is a descriptor: readable from when it goes off until it is set anew.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(super) struct TimerFd(OwnedFd);
+
+impl TimerFd {
+    pub(super) fn new() -> io::Result<Self> {
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: takes two numbers.
+        let timer = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
+        if timer == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: made just now, and nobody else's.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(timer) }))
+    }
+
+    /// It goes off `after` this time, or never; whatever was set before is forgotten. False if the system refuses it.
+    #[must_use]
+    pub(super) fn set(&self, after: Option<Duration>) -> bool {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let after = after.map_or(zero, |after| libc::timespec {
+            tv_sec: after.as_secs() as libc::time_t,
+            tv_nsec: after.subsec_nanos() as libc::c_long,
+        });
+        let spec = libc::itimerspec { it_interval: zero, it_value: after };
+        // SAFETY: the descriptor is ours, and `spec` is read during the call only.
+        let set = unsafe {
+            libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const spec, ptr::null_mut())
+        };
+        set == 0
+    }
+}
+
+impl AsRawFd for TimerFd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
