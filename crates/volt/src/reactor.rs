@@ -5,8 +5,8 @@
 //! source in `slab`; how a socket is tied to both in `registration`; which reads are not worth a try, and
 //! which are before there is an event, in `habit` and `guess`.
 //!
-//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (one more, where there is room
-//! for one event, for the bell and for what is the driver's own); a reactor without registrations is asked nothing when its thread only looks in passing.
+//! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (one more for each, where
+//! there is room for one event, of the bell and of what is the driver's own); a reactor without registrations is asked nothing when its thread only looks in passing.
 
 mod guess;
 mod habit;

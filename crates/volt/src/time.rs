@@ -53,6 +53,8 @@ pub use timeout::{Timeout, timeout, timeout_at};
 
 pub(crate) use clock::Clock;
 pub(crate) use scale::machine_ns;
+#[cfg(all(target_os = "linux", not(volt_loom)))]
+pub(crate) use scale::reading_at;
 #[cfg(all(test, not(volt_loom)))]
 pub(crate) use scope::enter as with_timers;
 pub(crate) use scope::{Scope, enter_scope, restore_scope};

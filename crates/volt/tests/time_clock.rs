@@ -38,6 +38,37 @@ fn paused_time_passes_for_many_that_wait_until_the_same_time() {
     });
 }
 
+/// The kernel has been told of the next ticks by then, and its timers go off meanwhile.
+#[test]
+fn ticks_go_on_after_the_clock_stood_still_in_the_middle_of_a_wait() {
+    Builder::new_current_thread().build().unwrap().block_on(async {
+        for _ in 0..10 {
+            let mut ticks = interval(MS);
+            for _ in 0..10 {
+                ticks.tick().await;
+            }
+            let (tell, told) = volt::sync::oneshot::channel();
+            let thread = std::thread::spawn(move || {
+                std::thread::sleep(MS / 2);
+                // The tick may have been sooner.
+                let _ = tell.send(());
+            });
+            volt::select! {
+                biased;
+                _ = ticks.tick() => {}
+                _ = told => {}
+            }
+            thread.join().unwrap();
+            pause();
+            std::thread::sleep(5 * MS);
+            resume();
+            for _ in 0..3 {
+                ticks.tick().await;
+            }
+        }
+    });
+}
+
 #[test]
 fn an_idle_runtime_jumps_to_the_next_deadline() {
     let real = std::time::Instant::now();

@@ -113,6 +113,12 @@ impl Clock {
         self.word() & 1 == 1
     }
 
+    /// True if it has never been paused: its distances are those of the machine's, also to a time before now.
+    #[inline]
+    pub(crate) fn is_the_machines(&self) -> bool {
+        self.word() == 0
+    }
+
     /// True if [`pause`](Self::pause) may stop it.
     pub(crate) fn is_pausable(&self) -> bool {
         self.0.pausable

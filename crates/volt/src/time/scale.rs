@@ -103,6 +103,12 @@ pub(crate) fn machine_ns() -> u64 {
     }
 }
 
+/// What the system's clock reads at the time `ns` of the machine's, if that is known.
+#[cfg(all(target_os = "linux", not(volt_loom)))]
+pub(crate) fn reading_at(ns: u64) -> Option<u64> {
+    Some(ns.wrapping_add(scale().reading?))
+}
+
 #[cfg(all(test, not(volt_loom)))]
 mod tests {
     use super::*;
@@ -115,6 +121,15 @@ mod tests {
             let after = to_ns(primitive::now());
             assert!(before <= now && now <= after, "{before} {now} {after}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_way_back_to_a_reading_is_the_systems() {
+        let before = primitive::now_ns();
+        let now = reading_at(machine_ns());
+        let after = primitive::now_ns();
+        assert!(now.is_some() && before <= now && now <= after, "{before:?} {now:?} {after:?}");
     }
 
     /// If this fails, `Instant` has changed: all is well but for some nanoseconds at each reading.

@@ -8,11 +8,12 @@
 //! so. From 2 ms on there is nothing to win: the scheduler's own tick, of 4 ms, is what the processor's timer is set for.)
 //!
 //! Rejected: to have an `Interval` say when it will be due again: not only intervals do, and what has come three times at
-//! the same distance to the nanosecond comes again, mostly. If it does not, one wait ends without a reason.
+//! the same distance to the nanosecond comes again, mostly. If it does not, one wait ends without a reason, or two if
+//! an event had ended this one.
 //!
-//! State: the timers take turns, `turn` is that of the timer that is waited for. A time that is set has not gone off by
-//! then, so whoever waits after that is woken by it, even if it goes off before the wait has begun: nobody else takes the
-//! reactor's events.
+//! State: the timers take turns, `turn` is that of the timer that is waited for. A time that is set and still to come has not
+//! gone off, and who waits then is woken by it, even if it goes off before the wait has begun: nobody else takes the
+//! reactor's events. All times are the machine's: a clock that was stopped has no beat, as the kernel's timers went on.
 //!
 //! Cost: a comparison for each wait for a timer. In a beat, one system call more.
 #![forbid(unsafe_code)]
@@ -37,8 +38,8 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// A wait is to end after `wait`, at the time `asked` of any clock, for a timer that is `due`. When it ends by itself, if
-    /// it is one of a beat.
+    /// A wait is to end after `wait`, at the time `asked` of the machine's clock, for a timer that is `due`. When it ends by
+    /// itself, if it is one of a beat.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -48,7 +49,7 @@ impl Ahead {
         due: u64,
     ) -> Option<u64> {
         let period = self.beat.period(due)?;
-        let set = |turn, after| self.timers.set(reactor, turn, Duration::from_nanos(after));
+        let set = |turn, at| self.timers.set(reactor, turn, at);
         self.beat.begin(asked.checked_sub(wait.as_nanos() as u64)?, asked, period, set)
     }
 }
@@ -76,7 +77,7 @@ impl Beat {
         (self.times >= TIMES && PERIODS_NS.contains(&self.period)).then_some(self.period)
     }
 
-    /// Sets what is not set yet by `set`, which takes the timer and for how long from `now`.
+    /// Has `set` set what is not set `now`, which takes the timer and for when.
     #[cold]
     fn begin(
         &mut self,
@@ -89,7 +90,7 @@ impl Beat {
             let is_set = self.set[turn] > now && self.set[turn].abs_diff(at) <= NEAR_NS;
             if !is_set {
                 self.set[turn] = 0;
-                if !set(turn, at.checked_sub(now)?) {
+                if !set(turn, at) {
                     return None;
                 }
                 self.set[turn] = at;
@@ -99,7 +100,7 @@ impl Beat {
     }
 }
 
-#[cfg(all(target_os = "linux", not(volt_loom)))]
+#[cfg(target_os = "linux")]
 mod imp {
     use std::io;
     use std::os::fd::AsRawFd;
@@ -107,6 +108,7 @@ mod imp {
 
     use crate::reactor::Reactor;
     use crate::runtime::driver::timer_fd::TimerFd;
+    use crate::time::reading_at;
 
     /// Made when they are first needed. None if there are no descriptors left for them, or the system refuses to set them.
     #[derive(Debug, Default)]
@@ -126,13 +128,14 @@ mod imp {
             Ok(Self::Made(timers))
         }
 
-        /// Timer `turn` ends a wait in the reactor `after` that time. False if it does not.
-        pub(super) fn set(&mut self, reactor: &Reactor, turn: usize, after: Duration) -> bool {
+        /// Timer `turn` ends a wait in the reactor at the time `at`. False if it does not.
+        pub(super) fn set(&mut self, reactor: &Reactor, turn: usize, at: u64) -> bool {
             if let Self::Unused = self {
                 *self = Self::made(reactor).unwrap_or(Self::Refused);
             }
             let is_set = match self {
-                Self::Made(timers) => timers[turn].set(Some(after)),
+                Self::Made(timers) => reading_at(at)
+                    .is_some_and(|reading| timers[turn].set_at(Duration::from_nanos(reading))),
                 Self::Unused | Self::Refused => false,
             };
             if !is_set {
@@ -143,21 +146,19 @@ mod imp {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(volt_loom))))]
+#[cfg(not(target_os = "linux"))]
 mod imp {
-    use std::time::Duration;
-
     use crate::reactor::Reactor;
 
     #[derive(Debug, Default)]
     pub(super) struct Timers;
 
     impl Timers {
-        pub(super) fn set(&mut self, _: &Reactor, _: usize, _: Duration) -> bool {
+        pub(super) fn set(&mut self, _: &Reactor, _: usize, _: u64) -> bool {
             false
         }
     }
 }
 
-#[cfg(all(test, not(volt_loom)))]
+#[cfg(test)]
 mod tests;

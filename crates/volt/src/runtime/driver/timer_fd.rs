@@ -23,15 +23,25 @@ impl TimerFd {
     /// It goes off `after` this time, or never; whatever was set before is forgotten. False if the system refuses it.
     #[must_use]
     pub(super) fn set(&self, after: Option<Duration>) -> bool {
+        self.set_time(0, after.unwrap_or_default())
+    }
+
+    /// The same, when `CLOCK_MONOTONIC` reads `at`, or at once if it has.
+    #[must_use]
+    pub(super) fn set_at(&self, at: Duration) -> bool {
+        self.set_time(libc::TFD_TIMER_ABSTIME, at)
+    }
+
+    fn set_time(&self, flags: libc::c_int, time: Duration) -> bool {
         let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let after = after.map_or(zero, |after| libc::timespec {
-            tv_sec: after.as_secs() as libc::time_t,
-            tv_nsec: after.subsec_nanos() as libc::c_long,
-        });
-        let spec = libc::itimerspec { it_interval: zero, it_value: after };
+        let time = libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: time.subsec_nanos() as libc::c_long,
+        };
+        let spec = libc::itimerspec { it_interval: zero, it_value: time };
         // SAFETY: the descriptor is ours, and `spec` is read during the call only.
         let set = unsafe {
-            libc::timerfd_settime(self.0.as_raw_fd(), 0, &raw const spec, ptr::null_mut())
+            libc::timerfd_settime(self.0.as_raw_fd(), flags, &raw const spec, ptr::null_mut())
         };
         set == 0
     }

@@ -18,8 +18,8 @@ use crate::task::Header;
 const SEARCHES: u32 = if cfg!(volt_loom) { 1 } else { 3 };
 
 impl Worker<'_> {
-    /// Looks at the other members' queues. If all others are parked, these are empty, or whoever put something there tells
-    /// somebody; and who parks looks once more.
+    /// Looks at the other members' queues. If all others are parked, these are empty, but for what one finds in the driver that
+    /// is about to get up; and who parks looks once more.
     pub(super) fn search(&self) -> Option<NonNull<Header>> {
         if !self.searching.get() {
             if !self.shared.idle.load().others_run() || !self.shared.idle.start_search() {

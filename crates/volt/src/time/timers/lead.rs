@@ -25,7 +25,7 @@ use volt_sync::internal::primitive::AtomicU64;
 
 use super::{NEVER, Timers};
 
-/// No lead is longer, and so no rest is either.
+/// No lead is longer, and so no rest is either (by more than what `ahead.rs` takes for near).
 const MOST_NS: u64 = 100_000;
 /// A wait that took longer than the lead moves it by one in so many parts of the difference.
 const SLOWLY: u64 = 64;

@@ -18,9 +18,9 @@ impl Member {
     fn waits_from(&mut self, now: u64, due: u64) -> (Option<u64>, Vec<(usize, u64)>) {
         let mut set = Vec::new();
         let Some(period) = self.beat.period(due) else { return (None, set) };
-        let sets = |turn, after| {
-            assert!(after > 0, "that would turn it off");
-            set.push((turn, now + after));
+        let sets = |turn, at| {
+            assert!(at > now);
+            set.push((turn, at));
             true
         };
         (self.beat.begin(now, due - self.lead, period, sets), set)
@@ -143,6 +143,7 @@ mod with_a_kernel {
     use std::time::Duration;
 
     use super::super::imp::Timers;
+    use super::{MS, TIMES};
     use crate::runtime::driver::{Driver, Handle};
     use crate::time::{Clock, Instant, sleep_until, with_timers};
 
@@ -204,12 +205,74 @@ mod with_a_kernel {
                 let is_pending = sleep.as_mut().poll(&mut cx).is_pending();
                 driver.wait(&handle, None, || true, || ());
                 let ended_before = is_pending && !sleep.is_elapsed();
-                driver.wait(&handle, None, || true, || ());
+                while is_pending && !sleep.is_elapsed() {
+                    driver.wait(&handle, None, || true, || ());
+                }
                 ended_before
             })
         });
         assert!(ended_before);
         ticks(&mut driver, &handle, 50);
+    }
+
+    /// A thread ends it that comes much later.
+    #[test]
+    fn a_wait_of_a_beat_ends_by_the_timer_that_was_set_before_and_by_no_timeout() {
+        const LONG: Duration = Duration::from_millis(20);
+        let (mut driver, handle) = Driver::new(1, Clock::real()).unwrap();
+        let mut due = ticks(&mut driver, &handle, 50);
+        let was_set = (0..100).any(|_| {
+            due = (due + PERIOD).max(Instant::now() + PERIOD / 2);
+            with_timers(&handle.timers, Some(0), || {
+                let mut sleep = pin!(sleep_until(due));
+                let mut cx = Context::from_waker(Waker::noop());
+                if sleep.as_mut().poll(&mut cx).is_ready() {
+                    return false;
+                }
+                handle.unpark();
+                driver.wait(&handle, None, || true, || ());
+                let Timers::Made(timers) = &driver.ahead.timers else {
+                    panic!("it has had a beat");
+                };
+                timers.iter().for_each(|timer| assert!(timer.set(None)));
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        std::thread::sleep(LONG);
+                        handle.unpark();
+                    });
+                    let start = Instant::now();
+                    driver.wait(&handle, None, || true, || ());
+                    start.elapsed() >= LONG / 2
+                })
+            })
+        });
+        assert!(was_set, "always told when to end");
+    }
+
+    /// What is set may have gone off while it stood still.
+    #[test]
+    fn a_clock_that_has_stood_still_has_no_beat() {
+        let clock = Clock::pausable();
+        let (mut driver, handle) = Driver::new(1, clock.clone()).unwrap();
+        with_timers(&handle.timers, Some(0), || {
+            let mut sleep = pin!(sleep_until(Instant::now()));
+            let mut cx = Context::from_waker(Waker::noop());
+            // A thread without a processor may find that it is due already.
+            let mut sets = || loop {
+                sleep.as_mut().reset(Instant::now() + PERIOD);
+                assert!(sleep.as_mut().poll(&mut cx).is_pending());
+                let wait = handle.timers.prepare_wait().expect("a timer");
+                handle.timers.end_wait(false, None);
+                let _ = driver.ahead.beat.period(handle.timers.wait_until().1);
+                (driver.ahead.beat.times, driver.ahead.beat.period) = (TIMES, MS);
+                if !wait.is_zero() {
+                    return driver.sets_ahead(&handle.timers, wait);
+                }
+            };
+            assert!(sets());
+            assert!(clock.pause() && clock.resume());
+            assert!(!sets());
+        });
     }
 
     /// As if there were none.
