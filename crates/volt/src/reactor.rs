@@ -6,7 +6,8 @@
 //! which are before there is an event, in `habit` and `guess`.
 //!
 //! Architecture invariants: no lock is held while a task is woken; a turn costs one system call (one more for each, where
-//! there is room for one event, of the bell and of what is the driver's own); a reactor without registrations is asked nothing when its thread only looks in passing.
+//! there is room for one event, of the bell and of what is the driver's own); a reactor without registrations is asked
+//! nothing when its thread only looks in passing.
 
 mod guess;
 mod habit;
@@ -37,7 +38,7 @@ pub(crate) use self::source::{Direction, Event};
 /// The token of [`Handle::unpark`]; no slot gets that far.
 const UNPARK: mio::Token = mio::Token(usize::MAX);
 
-/// The token of what is [watched](Reactor::watch_own) for the driver itself.
+/// The token of what is [watched](Reactor::watch_own) for the driver itself. (No source's token is as large, either.)
 const OWN: mio::Token = mio::Token(usize::MAX - 1);
 
 /// Why the reactor's thread looks for events without waiting.

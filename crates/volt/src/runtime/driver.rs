@@ -126,13 +126,13 @@ impl Driver {
     /// True if the wait for the next of the `timers` ends by itself after this time, and need not be told.
     #[cfg(not(volt_loom))]
     fn sets_ahead(&mut self, timers: &Timers, wait: Duration) -> bool {
-        let (asked, due) = timers.wait_until();
         // The kernel's timers do not stand still with a clock that does.
         if wait.is_zero() || !timers.clock().is_the_machines() {
             return false;
         }
+        let (asked, due) = timers.asked_and_due();
         let set = self.ahead.begin(&self.reactor, wait, asked, due);
-        set.inspect(|&at| timers.waits_until(at)).is_some()
+        set.inspect(|&at| timers.set_asked(at)).is_some()
     }
 
     /// Loom has no operating system: the wait is for `unpark` only.

@@ -24,7 +24,7 @@ use std::time::Duration;
 use crate::reactor::Reactor;
 
 /// So many times the distance has to be the same as before.
-const TIMES: u32 = 3;
+const REPEATS: u32 = 3;
 /// The distances for which it is worth a system call.
 const PERIODS_NS: RangeInclusive<u64> = 50_000..=2_000_000;
 /// A time that is set is as good as another one that is so near: that of a lead (`lead.rs`) changes each time.
@@ -59,10 +59,10 @@ struct Beat {
     /// For when the last wait was, how long after the one before it that is, and how often in a row it was as long.
     due: u64,
     period: u64,
-    times: u32,
+    repeats: u32,
     turn: usize,
     /// For when the timers are set.
-    set: [u64; 2],
+    set_for: [u64; 2],
 }
 
 impl Beat {
@@ -70,11 +70,11 @@ impl Beat {
     fn period(&mut self, due: u64) -> Option<u64> {
         let period = due.wrapping_sub(self.due);
         if period != 0 {
-            self.times = if period == self.period { self.times.saturating_add(1) } else { 0 };
+            self.repeats = if period == self.period { self.repeats.saturating_add(1) } else { 0 };
             (self.due, self.period) = (due, period);
             self.turn = 1 - self.turn;
         }
-        (self.times >= TIMES && PERIODS_NS.contains(&self.period)).then_some(self.period)
+        (self.repeats >= REPEATS && PERIODS_NS.contains(&self.period)).then_some(self.period)
     }
 
     /// Has `set` set what is not set `now`, which takes the timer and for when.
@@ -87,16 +87,16 @@ impl Beat {
         mut set: impl FnMut(usize, u64) -> bool,
     ) -> Option<u64> {
         for (turn, at) in [(self.turn, asked), (1 - self.turn, asked.checked_add(period)?)] {
-            let is_set = self.set[turn] > now && self.set[turn].abs_diff(at) <= NEAR_NS;
+            let is_set = self.set_for[turn] > now && self.set_for[turn].abs_diff(at) <= NEAR_NS;
             if !is_set {
-                self.set[turn] = 0;
+                self.set_for[turn] = 0;
                 if !set(turn, at) {
                     return None;
                 }
-                self.set[turn] = at;
+                self.set_for[turn] = at;
             }
         }
-        Some(self.set[self.turn])
+        Some(self.set_for[self.turn])
     }
 }
 

@@ -87,7 +87,8 @@ impl Doze {
         let until = self.load();
         if until == RESTS || until != AWAKE && goes_on() {
             let now = now();
-            if until == RESTS || until.saturating_sub(now) < HALF {
+            // Of a rest, which is a time that has passed, that is always true.
+            if until.saturating_sub(now) < HALF {
                 self.set_anew(until, now, alarm);
             }
         }

@@ -102,14 +102,14 @@ impl Lead {
 
 impl Timers {
     /// When the wait of `prepare_wait` would be told to end, and when its timer is due.
-    pub(crate) fn wait_until(&self) -> (u64, u64) {
+    pub(crate) fn asked_and_due(&self) -> (u64, u64) {
         let lead = &self.shared.lead;
         // ORD relaxed: see above.
         (lead.asked.load(Relaxed), lead.due.load(Relaxed))
     }
 
     /// It is told to end at the time `asked` instead, a little sooner or later.
-    pub(crate) fn waits_until(&self, asked: u64) {
+    pub(crate) fn set_asked(&self, asked: u64) {
         // ORD relaxed: see above.
         self.shared.lead.asked.store(asked, Relaxed);
     }

@@ -1,6 +1,6 @@
 //! What has a beat, and which timers are set when.
 
-use super::{Beat, NEAR_NS, PERIODS_NS, TIMES};
+use super::{Beat, NEAR_NS, PERIODS_NS, REPEATS};
 
 const MS: u64 = 1_000_000;
 
@@ -33,10 +33,10 @@ impl Member {
     /// The waits of a beat, by the end of which it is known.
     fn learns(&mut self, period: u64) -> u64 {
         let first = 1_000 * MS;
-        for wait in 0..=u64::from(TIMES) {
+        for wait in 0..=u64::from(REPEATS) {
             assert_eq!(self.waits_from(first, first + (1 + wait) * period), (None, vec![]));
         }
-        first + u64::from(TIMES + 1) * period
+        first + u64::from(REPEATS + 1) * period
     }
 }
 
@@ -107,9 +107,9 @@ fn timers_at_other_distances_have_no_beat() {
     for period in [MS, MS, MS + 1, MS, MS, MS, MS] {
         due += period;
         let has_beat = member.waits(due).0.is_some();
-        assert_eq!(has_beat, member.beat.times >= TIMES);
+        assert_eq!(has_beat, member.beat.repeats >= REPEATS);
     }
-    assert_eq!(member.beat.times, TIMES, "counted from the last one that was none");
+    assert_eq!(member.beat.repeats, REPEATS, "counted from the last one that was none");
     // One that comes before all others.
     assert_eq!(member.waits(due - MS / 3), (None, vec![]));
 }
@@ -126,7 +126,7 @@ fn a_timer_that_is_refused_is_not_relied_on() {
             calls <= works
         };
         assert_eq!(member.beat.begin(due - MS, due, period, refuses), None);
-        member.beat.set = [0; 2];
+        member.beat.set_for = [0; 2];
     }
 }
 
@@ -143,7 +143,7 @@ mod with_a_kernel {
     use std::time::Duration;
 
     use super::super::imp::Timers;
-    use super::{MS, TIMES};
+    use super::{MS, REPEATS};
     use crate::runtime::driver::{Driver, Handle};
     use crate::time::{Clock, Instant, sleep_until, with_timers};
 
@@ -199,17 +199,7 @@ mod with_a_kernel {
         let ended_before = (0..1_000).any(|_| {
             due += PERIOD;
             handle.unpark();
-            with_timers(&handle.timers, Some(0), || {
-                let mut sleep = pin!(sleep_until(due));
-                let mut cx = Context::from_waker(Waker::noop());
-                let is_pending = sleep.as_mut().poll(&mut cx).is_pending();
-                driver.wait(&handle, None, || true, || ());
-                let ended_before = is_pending && !sleep.is_elapsed();
-                while is_pending && !sleep.is_elapsed() {
-                    driver.wait(&handle, None, || true, || ());
-                }
-                ended_before
-            })
+            waits(&mut driver, &handle, due) > 1
         });
         assert!(ended_before);
         ticks(&mut driver, &handle, 50);
@@ -263,8 +253,8 @@ mod with_a_kernel {
                 assert!(sleep.as_mut().poll(&mut cx).is_pending());
                 let wait = handle.timers.prepare_wait().expect("a timer");
                 handle.timers.end_wait(false, None);
-                let _ = driver.ahead.beat.period(handle.timers.wait_until().1);
-                (driver.ahead.beat.times, driver.ahead.beat.period) = (TIMES, MS);
+                let _ = driver.ahead.beat.period(handle.timers.asked_and_due().1);
+                (driver.ahead.beat.repeats, driver.ahead.beat.period) = (REPEATS, MS);
                 if !wait.is_zero() {
                     return driver.sets_ahead(&handle.timers, wait);
                 }
