@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use volt::runtime::{Builder, Runtime};
+use volt::runtime::{Builder, Handle, Runtime};
 
 const HANGS: Duration = Duration::from_secs(20);
 
@@ -258,5 +258,46 @@ fn a_runtime_that_gets_no_thread_is_an_error_where_futures_are_polled() {
     for multi in [true, false] {
         let error = builder(multi).build().unwrap().block_on(async { build().map(drop) });
         assert_eq!(error.unwrap_err().kind(), expected);
+    }
+}
+
+/// Nobody looks at timers and sockets any more then, so these waits would have no end. One that begins later ends at once.
+#[test]
+fn what_a_poll_waits_for_in_block_in_place_ends_with_the_runtime() {
+    for (workers, late, timer) in
+        [(1, false, true), (1, true, false), (3, false, false), (3, true, true)]
+    {
+        let runtime = builder(true).worker_threads(workers).build().unwrap();
+        let (begin, begins) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        runtime.spawn(async move {
+            volt::task::block_in_place(|| {
+                if late {
+                    begin.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                Handle::current().block_on(async {
+                    let socket = volt::net::UdpSocket::bind("127.0.0.1:0").await;
+                    let wait = async {
+                        if timer {
+                            volt::time::sleep(Duration::from_secs(3600)).await;
+                        } else {
+                            let error = async { socket?.recv(&mut [0]).await }.await.unwrap_err();
+                            tell.send(error).unwrap();
+                        }
+                    };
+                    volt::join!(wait, async { begin.send(()) }).1.unwrap();
+                });
+            });
+        });
+        begins.recv().unwrap();
+        let (end, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(runtime);
+            end.send(()).unwrap();
+        });
+        ended.recv_timeout(HANGS).expect("it hangs");
+        // That of the timer is a panic.
+        assert_eq!(told.recv().is_ok(), !timer);
     }
 }

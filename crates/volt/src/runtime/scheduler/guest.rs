@@ -39,6 +39,7 @@ use std::task::{Context, Poll, Waker};
 use volt_sync::internal::primitive::Arc;
 
 use super::cancel;
+use super::living::IsInPlace;
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
 use super::round::Before;
@@ -557,13 +558,13 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         "`block_in_place` needs a multi-thread runtime: the thread of a current-thread runtime has \
          nobody to hand its tasks to"
     );
-    let mut alone = None;
-    context::current_worker(|worker| {
-        if let Some(worker) = worker {
-            worker.note_blocking_kind();
-            if !worker.hand_over() {
-                alone = Some(worker.shared.clone());
-            }
+    let (alone, _in_place) = context::current_worker(|worker| {
+        let Some(worker) = worker else { return (None, None) };
+        worker.note_blocking_kind();
+        if worker.hand_over() {
+            (None, Some(IsInPlace::of(worker.shared.clone())))
+        } else {
+            (Some(worker.shared.clone()), None)
         }
     });
     // Whatever blocks in `f` gets no other budget than this task's, which may be used up.

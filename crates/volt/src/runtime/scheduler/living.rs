@@ -39,7 +39,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
-use volt_sync::internal::primitive::{self, Arc, AtomicU64};
+use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
 
 use super::shared::Shared;
 use super::threads::{BEFORE_PAUSES, wait_briefly};
@@ -116,6 +116,39 @@ impl Tally {
     }
 }
 
+/// How many polls of tasks are in a `block_in_place` for which somebody else goes on as the member.
+pub(super) struct InPlace(AtomicUsize);
+
+impl InPlace {
+    pub(super) fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+
+    /// False also if one has just begun.
+    fn is_any(&self) -> bool {
+        // ORD relaxed: a hint, and who waits for the poll looks again.
+        self.0.load(Relaxed) != 0
+    }
+}
+
+/// One of them, until it is dropped.
+pub(super) struct IsInPlace(Arc<Shared>);
+
+impl IsInPlace {
+    pub(super) fn of(shared: Arc<Shared>) -> Self {
+        // ORD relaxed: see `InPlace::is_any`.
+        shared.in_place.0.fetch_add(1, Relaxed);
+        Self(shared)
+    }
+}
+
+impl Drop for IsInPlace {
+    fn drop(&mut self) {
+        // ORD relaxed: see `InPlace::is_any`.
+        self.0.in_place.0.fetch_sub(1, Relaxed);
+    }
+}
+
 impl Shared {
     /// Counts a task that the member `worker` of this scheduler spawns. False if the runtime was closed: it
     /// must not be queued.
@@ -187,9 +220,10 @@ impl Shared {
         self.tallies().map(Tally::spawned).fold(0, u64::wrapping_add)
     }
 
-    /// Drops tasks until none is left; the driver last. Gives up at the deadline, and if `replaced`.
+    /// Drops tasks until none is left; the driver last, or once only a poll in `block_in_place` may be left to end: what it waits
+    /// for may be a timer or a socket, and no worker is there to look at them. Gives up at the deadline, and if `replaced`.
     pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
-        let mut attempt = 0;
+        let (mut attempt, mut ended) = (0, false);
         while self.has_tasks() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             if self.drain() {
@@ -198,6 +232,9 @@ impl Shared {
             }
             if replaced() {
                 return;
+            }
+            if self.in_place.is_any() && !std::mem::replace(&mut ended, true) {
+                self.driver_handle.shutdown();
             }
             if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
                 self.injector.between_pushes(|| {
