@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
 use std::cell::RefCell;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -299,5 +301,42 @@ fn what_a_poll_waits_for_in_block_in_place_ends_with_the_runtime() {
         ended.recv_timeout(HANGS).expect("it hangs");
         // That of the timer is a panic.
         assert_eq!(told.recv().is_ok(), !timer);
+    }
+}
+
+/// The thread that drops the tasks of a current-thread runtime is the one that would look at timers and sockets.
+#[test]
+fn what_a_drop_waits_for_at_a_shutdown_ends_at_once() {
+    struct WaitsInDrop {
+        handle: Handle,
+        for_timer: bool,
+        tell: mpsc::Sender<std::thread::Result<io::Result<usize>>>,
+    }
+    impl Drop for WaitsInDrop {
+        fn drop(&mut self) {
+            let wait = async {
+                if self.for_timer {
+                    volt::time::sleep(Duration::from_millis(1)).await;
+                }
+                volt::net::UdpSocket::bind("127.0.0.1:0").await?.recv(&mut [0]).await
+            };
+            let waited = catch_unwind(AssertUnwindSafe(|| self.handle.block_on(wait)));
+            self.tell.send(waited).unwrap();
+        }
+    }
+    for for_timer in [false, true] {
+        let runtime = builder(false).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let waits = WaitsInDrop { handle: runtime.handle().clone(), for_timer, tell };
+        runtime.spawn(async move {
+            let _waits = waits;
+            std::future::pending::<()>().await;
+        });
+        runtime.block_on(volt::task::yield_now());
+        std::thread::spawn(move || drop(runtime));
+        match told.recv_timeout(HANGS).expect("it hangs") {
+            Ok(received) => assert!(!for_timer && received.is_err()),
+            Err(_panic) => assert!(for_timer),
+        }
     }
 }

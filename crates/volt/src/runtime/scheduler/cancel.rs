@@ -13,6 +13,8 @@
 //! are no members where they wait. Who only waits for a runtime that others shut down is none: the
 //! drop of a task may wait for what that thread's own future does.
 //!
+//! The drop may wait for a timer or a socket as well, at which nobody looks any more. So these waits are ended first.
+//!
 //! Rejected: to refuse such waits with a panic (the same drop may block on a multi-thread runtime, and
 //! does so for a reason); to drop only what the join names (the future of a `block_on` names nothing).
 //!
@@ -60,7 +62,12 @@ fn cancel(park: &Arc<Park>) -> bool {
     context::for_each_cancelled(|shared| {
         // First: a shutdown that begins after the look wakes us.
         shared.waiting.add(park);
-        if !shared.is_shut_down() || !shared.has_tasks() {
+        if !shared.is_shut_down() {
+            return;
+        }
+        // This thread may wait for them, too, and is the one that would look.
+        shared.end_waits();
+        if !shared.has_tasks() {
             return;
         }
         // More than where tasks are run: a thread that is here because of that limit goes on.

@@ -39,7 +39,7 @@ use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::Instant;
 
-use volt_sync::internal::primitive::{self, Arc, AtomicU64, AtomicUsize};
+use volt_sync::internal::primitive::{self, Arc, AtomicBool, AtomicU64, AtomicUsize};
 
 use super::shared::Shared;
 use super::threads::{BEFORE_PAUSES, wait_briefly};
@@ -116,36 +116,35 @@ impl Tally {
     }
 }
 
-/// How many polls of tasks are in a `block_in_place` for which somebody else goes on as the member.
-pub(super) struct InPlace(AtomicUsize);
+/// Waits for timers and sockets in the end: nobody looks at these when the workers have ended, and a poll that waits for them on
+/// its thread would wait for ever, and the shutdown for it.
+pub(super) struct Waits {
+    /// How many polls are in a `block_in_place` for which somebody else goes on as the member.
+    in_place: AtomicUsize,
+    ended: AtomicBool,
+}
 
-impl InPlace {
+impl Waits {
     pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
-    /// False also if one has just begun.
-    fn is_any(&self) -> bool {
-        // ORD relaxed: a hint, and who waits for the poll looks again.
-        self.0.load(Relaxed) != 0
+        Self { in_place: AtomicUsize::new(0), ended: AtomicBool::new(false) }
     }
 }
 
-/// One of them, until it is dropped.
+/// One poll that is in a `block_in_place`, until this is dropped.
 pub(super) struct IsInPlace(Arc<Shared>);
 
 impl IsInPlace {
     pub(super) fn of(shared: Arc<Shared>) -> Self {
-        // ORD relaxed: see `InPlace::is_any`.
-        shared.in_place.0.fetch_add(1, Relaxed);
+        // ORD relaxed: a hint, and who waits for the poll looks again.
+        shared.waits.in_place.fetch_add(1, Relaxed);
         Self(shared)
     }
 }
 
 impl Drop for IsInPlace {
     fn drop(&mut self) {
-        // ORD relaxed: see `InPlace::is_any`.
-        self.0.in_place.0.fetch_sub(1, Relaxed);
+        // ORD relaxed: a hint.
+        self.0.waits.in_place.fetch_sub(1, Relaxed);
     }
 }
 
@@ -220,10 +219,10 @@ impl Shared {
         self.tallies().map(Tally::spawned).fold(0, u64::wrapping_add)
     }
 
-    /// Drops tasks until none is left; the driver last, or once only a poll in `block_in_place` may be left to end: what it waits
-    /// for may be a timer or a socket, and no worker is there to look at them. Gives up at the deadline, and if `replaced`.
+    /// Drops tasks until none is left, and ends all waits for the driver; before that if a poll is in `block_in_place`. Gives up at
+    /// the deadline, and if `replaced`.
     pub(super) fn drain_to_the_last(&self, deadline: Option<Instant>, replaced: impl Fn() -> bool) {
-        let (mut attempt, mut ended) = (0, false);
+        let mut attempt = 0;
         while self.has_tasks() {
             // Somebody is about to hand a task over, or runs one (a guest's last poll).
             if self.drain() {
@@ -233,8 +232,9 @@ impl Shared {
             if replaced() {
                 return;
             }
-            if self.in_place.is_any() && !std::mem::replace(&mut ended, true) {
-                self.driver_handle.shutdown();
+            // ORD relaxed: a hint, and the loop looks again.
+            if self.waits.in_place.load(Relaxed) != 0 {
+                self.end_waits();
             }
             if deadline.is_some_and(|deadline| primitive::now() >= deadline) {
                 self.injector.between_pushes(|| {
@@ -257,11 +257,19 @@ impl Shared {
         if let Some(slow) = &self.slow {
             slow.clear();
         }
-        self.driver_handle.shutdown();
+        self.end_waits();
         // ORD relaxed: under the lock.
         if self.injector.between_pushes(|| self.holds_itself.swap(false, Relaxed)) {
             // SAFETY: the count that was kept above; the caller has another one.
             drop(unsafe { Arc::from_raw(self.pointer().as_ptr()) });
+        }
+    }
+
+    /// Ends all waits for timers and sockets, also those that begin later.
+    pub(super) fn end_waits(&self) {
+        // ORD relaxed: who finds it done, or about to be done, needs nothing of it.
+        if !self.waits.ended.swap(true, Relaxed) {
+            self.driver_handle.shutdown();
         }
     }
 
