@@ -47,14 +47,16 @@ pub(crate) fn rows() -> Vec<Row> {
             Row::new("http/hello_wrk", "hello under wrk -t1 -c64 (per request)")
                 .long()
                 .why(
-                    "hyper on an epoll loop of its own, with one thread and no runtime, is the limit, and hardly further ahead \
-                     of Tokio than 1.15; wrk takes a processor, so a second thread of that loop makes it slower than both",
+                    "wrk is the limit: its one thread has a processor of its own for all of the time, and an epoll loop that answers \
+                     fixed bytes is hardly further ahead of Tokio; a second thread of such a loop makes it slower",
                 )
                 .volt("volt", serve_wrk::<on_volt::Multi>)
                 .peer("tokio", serve_wrk::<on_tokio::Multi>)
                 .peer("async-io", serve_wrk::<smol::Multi>)
                 .floor("hyper on epoll", serve_wrk_bare::<1>)
-                .floor("hyper on 2 epolls", serve_wrk_bare::<2>),
+                .floor("hyper on 2 epolls", serve_wrk_bare::<2>)
+                .floor("raw epoll", serve_wrk_raw)
+                .but("one thread, fixed bytes, no HTTP library"),
         );
     }
     rows
@@ -101,6 +103,13 @@ fn serve_wrk<R: Http>(b: &mut Bench) {
 fn serve_wrk_bare<const THREADS: usize>(b: &mut Bench) {
     if !b.rehearsal() {
         load_with_wrk(b, bare::serve(THREADS, connection));
+    }
+}
+
+/// The same with no HTTP library either: what `wrk` itself takes.
+fn serve_wrk_raw(b: &mut Bench) {
+    if !b.rehearsal() {
+        load_with_wrk(b, bare::serve(1, load::fixed));
     }
 }
 

@@ -1,9 +1,16 @@
 //! The load generator: one thread, one epoll loop, one request under way on each connection.
 
+use std::future::poll_fn;
 use std::io::{Read as _, Write as _};
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::Pin;
+use std::task::{Poll, ready};
+
+use hyper::rt::{Read as _, ReadBuf, Write as _};
 
 use super::HELLO;
+use crate::bare;
 use crate::bench::Bench;
 use crate::epoll::Epoll;
 
@@ -89,9 +96,26 @@ fn whole(received: &[u8]) -> Option<usize> {
     Some(head + HELLO.len())
 }
 
+/// As long as hyper's.
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 13\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\nHello, World!";
+
+/// Answers fixed bytes to whatever is read from a connection: two system calls for each event.
+pub(super) fn fixed(mut io: bare::Io) -> impl Future<Output = ()> {
+    poll_fn(move |context| {
+        let mut buffer = [MaybeUninit::uninit(); 1024];
+        let mut buffer = ReadBuf::uninit(&mut buffer);
+        let read = ready!(Pin::new(&mut io).poll_read(context, buffer.unfilled()));
+        if read.is_err() || buffer.filled().is_empty() {
+            return Poll::Ready(());
+        }
+        let written = ready!(Pin::new(&mut io).poll_write(context, RESPONSE));
+        assert_eq!(written.expect("write"), RESPONSE.len());
+        Poll::Pending
+    })
+}
+
 /// A thread that answers fixed bytes to whatever is readable.
 pub(super) fn floor<const CONNECTIONS: usize>(b: &mut Bench) {
-    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 13\r\ndate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\nHello, World!";
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
     let address = listener.local_addr().expect("bound");
     let server = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
