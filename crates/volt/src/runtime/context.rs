@@ -97,9 +97,12 @@ volt_sync::internal::primitive::const_thread_local! {
     static HOOK_OF: Cell<Option<usize>> = Cell::new(None);
 }
 
+/// (Not as what `with` returns: that would be compared with the byte that stands for "no context" in a `Result` of one.)
 #[inline]
 fn get() -> Context {
-    CONTEXT.with(Cell::get)
+    let mut context = Context::new();
+    CONTEXT.with(|cell| context = cell.get());
+    context
 }
 
 #[inline]
@@ -137,8 +140,7 @@ fn scope<R>(change: impl FnOnce(&mut Context), f: impl FnOnce() -> R) -> R {
 #[inline]
 fn time_scope(context: &Context) -> time::Scope {
     // SAFETY: valid by the invariant.
-    let timers = unsafe { context.runtime.as_ref() }
-        .map_or(ptr::null(), |runtime| &raw const runtime.driver_handle.timers);
+    let timers = unsafe { context.runtime.as_ref() }.map(|runtime| &runtime.driver_handle.timers);
     // SAFETY: valid by the invariant.
     let index = unsafe { context.worker.as_ref() }.map(|worker| worker.index);
     time::enter_scope(timers, index)
@@ -370,13 +372,14 @@ pub(crate) fn worker_of(shared: &Shared) -> Option<&Worker<'_>> {
     if let Some(worker) = unsafe { context.worker.cast::<Worker<'_>>().as_ref() } {
         return ptr::eq(Arc::as_ptr(worker.shared), shared).then_some(worker);
     }
-    if context.guest.is_null() { None } else { become_guest(context, shared) }
+    if context.guest.is_null() { None } else { become_guest(context.guest, shared) }
 }
 
+/// (Not with the whole context, which every caller of `worker_of` would copy for it.)
 #[cold]
-fn become_guest(context: Context, shared: &Shared) -> Option<&Worker<'_>> {
+fn become_guest<'a>(guest: *const Guest<'static>, shared: &'a Shared) -> Option<&'a Worker<'a>> {
     // SAFETY: as in `worker_of`.
-    let guest = unsafe { context.guest.cast::<Guest<'_>>().as_ref() }?;
+    let guest = unsafe { guest.cast::<Guest<'_>>().as_ref() }?;
     if ptr::eq(Arc::as_ptr(guest.shared), shared) { guest.attach() } else { None }
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::ptr::NonNull;
 use std::time::Instant as StdInstant;
 
 use volt_sync::internal::primitive;
@@ -12,11 +11,11 @@ use super::timers::{Shard, Timers};
 
 #[cfg(not(volt_loom))]
 std::thread_local! {
-    static CURRENT: Cell<Scope> = const { Cell::new((ptr::null(), None)) };
+    static CURRENT: Cell<Scope> = const { Cell::new(Scope::NONE) };
 }
 #[cfg(volt_loom)]
 primitive::thread_local! {
-    static CURRENT: Cell<Scope> = Cell::new((ptr::null(), None));
+    static CURRENT: Cell<Scope> = Cell::new(Scope::NONE);
 }
 
 /// Whether any clock of this process was ever paused: until then, reading the time needs no look
@@ -96,11 +95,11 @@ pub(super) fn with_timers<R>(caller: &'static str, f: impl FnOnce(&Timers) -> R)
 #[inline]
 #[track_caller]
 pub(super) fn with_shard<R>(caller: &'static str, f: impl FnOnce(&Shard) -> R) -> R {
-    with_timers(caller, |timers| {
-        let shard: NonNull<Shard> = timers.shard(CURRENT.with(Cell::get).1);
-        // SAFETY: it lives as long as `timers`.
-        f(unsafe { shard.as_ref() })
-    })
+    // SAFETY: it lives as long as the timers, which whoever called `enter_scope` keeps alive until `restore_scope`.
+    match unsafe { get().shard.as_ref() } {
+        Some(shard) => f(shard),
+        None => no_runtime(caller),
+    }
 }
 
 #[cold]
@@ -114,18 +113,38 @@ fn no_runtime(caller: &'static str) -> ! {
 
 #[inline]
 fn try_with_timers<R>(f: impl FnOnce(&Timers) -> R) -> Option<R> {
-    let timers = CURRENT.with(Cell::get).0;
+    let timers = get().timers;
     // SAFETY: whoever called `enter_scope` keeps it alive until `restore_scope`.
     (!timers.is_null()).then(|| f(unsafe { &*timers }))
 }
 
-/// What timers know of the thread: the runtime's timers (or null), and the worker's index.
-pub(crate) type Scope = (*const Timers, Option<usize>);
+/// What timers know of the thread: the runtime's timers, and the shard among them that is the worker's; or null.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope {
+    timers: *const Timers,
+    shard: *const Shard,
+}
 
-/// Sets what timers know of the thread; returns what it was. `timers` stays alive while it is set.
+impl Scope {
+    const NONE: Self = Self { timers: ptr::null(), shard: ptr::null() };
+}
+
+/// (Read in a closure that returns nothing: no look for an error is left then.)
 #[inline]
-pub(crate) fn enter_scope(timers: *const Timers, index: Option<usize>) -> Scope {
-    CURRENT.with(|current| current.replace((timers, index)))
+fn get() -> Scope {
+    let mut scope = Scope::NONE;
+    CURRENT.with(|current| scope = current.get());
+    scope
+}
+
+/// Sets what timers know of the thread, which is the worker `index` or none; returns what it was. `timers` stays alive while it is set.
+#[inline]
+pub(crate) fn enter_scope(timers: Option<&Timers>, index: Option<usize>) -> Scope {
+    let scope = timers.map_or(Scope::NONE, |timers| Scope {
+        timers: ptr::from_ref(timers),
+        shard: timers.shard(index).as_ptr(),
+    });
+    CURRENT.with(|current| current.replace(scope))
 }
 
 /// Takes an [`enter_scope`] back.
@@ -143,6 +162,6 @@ pub(crate) fn enter<R>(timers: &Timers, index: Option<usize>, f: impl FnOnce() -
             restore_scope(self.0);
         }
     }
-    let _restore = Restore(enter_scope(timers, index));
+    let _restore = Restore(enter_scope(Some(timers), index));
     f()
 }

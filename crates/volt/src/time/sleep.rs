@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -313,20 +314,16 @@ impl Sleep {
     #[track_caller]
     fn register(self: Pin<&mut Self>, caller: &'static str, cx: &mut Context<'_>) -> Poll<()> {
         let (entry, waker) = (&self.entry, cx.waker());
-        let registered = match entry.shard.get() {
-            Some(shard) => {
-                // SAFETY: valid as the entry counts in its `refs`.
-                let shard = unsafe { shard.as_ref() };
-                // SAFETY: owned, pinned by `self`, not REGISTERED, and this is its shard (1, 3);
-                // `drop` calls `forget` (2).
-                unsafe { shard.register(entry, waker) }
-            }
-            None => scope::with_shard(caller, |shard| {
-                // SAFETY: owned, pinned by `self`, not REGISTERED, and without a shard (1, 3);
-                // `drop` calls `forget` (2).
-                unsafe { shard.register(entry, waker) }
-            }),
+        let shard = match entry.shard.get() {
+            Some(shard) => shard,
+            None => scope::with_shard(caller, |shard| NonNull::from(shard)),
         };
+        // SAFETY: valid as the entry counts in its `refs`; that of this thread as the scope's timers are kept alive until its
+        // end, which this call is in.
+        let shard = unsafe { shard.as_ref() };
+        // SAFETY: owned, pinned by `self`, not REGISTERED, and this is its shard, or it has none (1, 3);
+        // `drop` calls `forget` (2).
+        let registered = unsafe { shard.register(entry, waker) };
         match registered {
             Registered::Linked => Poll::Pending,
             Registered::Due => Poll::Ready(()),

@@ -176,6 +176,16 @@ impl Wheel {
             // SAFETY: linked in the list that it carries (invariant 7).
             return unsafe { self.recent.remove(node) };
         }
+        // SAFETY: linked in the slot that it carries.
+        unsafe { self.remove_placed(node, slot) };
+    }
+
+    /// Unlinks a timer of a `slot`.
+    ///
+    /// # Safety
+    /// `node` is linked in that slot of this wheel.
+    #[inline(never)]
+    unsafe fn remove_placed(&mut self, node: NonNull<Entry>, slot: u16) {
         if slot == self.visited {
             // SAFETY: linked, in that slot.
             return unsafe { self.remove_visited(node) };
