@@ -25,6 +25,9 @@
 //! misses; a thread that pushed meanwhile went to sleep, and woke up when a busy worker's time slice was over
 //! (`a_push_does_not_wait_for_who_takes`; measured in `docs/design/scheduler.md`).
 //!
+//! What overflows from a ring because of spawns is a *burst*. It may wait for some rounds longer than what came from elsewhere
+//! (`fetch.rs`), so the lists know how far it is to the last task that is not of one.
+//!
 //! State: two singly linked lists under each of two mutexes, and the lengths in one atomic word.
 //!
 //! Invariants:
@@ -204,18 +207,28 @@ impl<T> std::fmt::Debug for Chain<T> {
 struct Lists<T> {
     open: Chain<T>,
     set_aside: Chain<T>,
+    /// So many of the first open tasks end with the last one that is not of a burst. (At most: of what was taken from between
+    /// others, none is left out.)
+    prompt: usize,
     /// What the last batches have left of what was due: to those that were set aside, and to open ones beside these.
     carry: [u64; 2],
 }
 
 impl<T: Linked> Lists<T> {
     const fn new() -> Self {
-        Self { open: Chain::new(), set_aside: Chain::new(), carry: [0; 2] }
+        Self { open: Chain::new(), set_aside: Chain::new(), prompt: 0, carry: [0; 2] }
     }
 
     fn append(&mut self, other: Self) {
+        if other.prompt > 0 {
+            self.prompt = self.open.len() + other.prompt;
+        }
         self.open.append(other.open);
         self.set_aside.append(other.set_aside);
+    }
+
+    fn has_only_bursts(&self) -> bool {
+        self.prompt == 0 && self.set_aside.len() == 0
     }
 
     /// Takes up to `count` tasks: of the open ones, and of those that were set aside. As many of each list as it is a
@@ -379,6 +392,7 @@ impl<T: Linked> Injector<T> {
         }
         // SAFETY: the same obligation.
         unsafe { new.open.push(node) };
+        new.prompt = new.open.len();
         self.publish(Lens::new(1, 0));
         true
     }
@@ -402,9 +416,17 @@ impl<T: Linked> Injector<T> {
 
     /// Appends a chain.
     pub(crate) fn push_batch(&self, chain: Chain<T>) {
+        self.push_chain(chain, false);
+    }
+
+    /// Appends what a ring has overflowed with: because of spawns, if `is_burst`.
+    pub(crate) fn push_chain(&self, chain: Chain<T>, is_burst: bool) {
         let mut new = self.lock_new();
         let len = chain.len();
         new.open.append(chain);
+        if !is_burst {
+            new.prompt = new.open.len();
+        }
         self.publish(Lens::new(len, 0));
     }
 
@@ -428,6 +450,11 @@ pub(crate) struct Consumer<'a, T> {
 }
 
 impl<T: Linked> Consumer<'_, T> {
+    /// True if all that is there is of bursts.
+    pub(crate) fn has_only_bursts(&self) -> bool {
+        self.old.has_only_bursts() && self.injector.lock_new().has_only_bursts()
+    }
+
     /// Takes up to `count` nodes. For a choosy member (None) the oldest open ones; for others some of each list
     /// ([`Lists::take`]), those that were set aside first.
     pub(crate) fn pop_batch(
@@ -442,6 +469,7 @@ impl<T: Linked> Consumer<'_, T> {
             None => (old.open.take(count), Chain::new()),
             Some(is_quick) => old.take(count, is_quick),
         };
+        old.prompt = old.prompt.saturating_sub(open.len());
         let set_aside = taken.len();
         taken.append(open);
         // ORD relaxed: a consumer need not be seen: the stale lengths make somebody look in vain.

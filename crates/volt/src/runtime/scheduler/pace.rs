@@ -57,6 +57,8 @@ const LONG_NS: f32 = 50_000.0;
 /// One whose polls are short reads the clock at so many of these times.
 const SHORT_RUNS: u32 = 8;
 const MAX_INTERVAL: u32 = 255;
+/// If only bursts of spawns have left something there, its turn is after so many rounds.
+const ROUNDS: u32 = 4;
 /// The injector's turn has so many batches at most. (A paused clock tells no time.)
 const BATCHES: u32 = 8;
 /// After a long poll, the LIFO slot has one poll for so much of it, up to a limit.
@@ -100,6 +102,8 @@ pub(super) struct Pace {
     until_injector: Cell<u32>,
     /// So many at least, however long, when it was set.
     fair: Cell<u32>,
+    /// How often its turn was put off.
+    put_off: Cell<u32>,
     /// Batches of the injector's turn, if that goes on, and the time when it has had enough.
     batches: Cell<u32>,
     enough_ns: Cell<u64>,
@@ -171,6 +175,7 @@ impl Pace {
             gap: Cell::new(1),
             until_injector: Cell::new(interval),
             fair: Cell::new(1),
+            put_off: Cell::new(0),
             batches: Cell::new(0),
             enough_ns: Cell::new(0),
         }
@@ -435,6 +440,19 @@ impl Pace {
         self.fair.set(fair);
         let fixed = self.fixed_interval.is_some();
         self.until_injector.set(if fixed { interval } else { round.max(least).min(most) });
+    }
+
+    /// Puts its turn off by another `round`, if it `may` wait: [`ROUNDS`] in all, and [`LOOK_NS`].
+    pub(super) fn puts_injector_off(&self, round: u32, may: impl FnOnce() -> bool) -> bool {
+        let rounds = self.put_off.get() + 1;
+        let takes = ((rounds + 1) * MAX_INTERVAL) as f32 * self.poll_ns.get();
+        let is_soon = rounds < ROUNDS && (1.0..LOOK_NS as f32).contains(&takes);
+        let puts_off = round > 0 && is_soon && self.fixed_interval.is_none() && may();
+        self.put_off.set(if puts_off { rounds } else { 0 });
+        if puts_off {
+            self.injector_had_its_turn(round, false);
+        }
+        puts_off
     }
 
     /// After `batches` of its turn there is more. Another one is next, for as long as a round of the member's `own` tasks takes.

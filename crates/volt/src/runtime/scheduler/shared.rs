@@ -430,12 +430,11 @@ impl Shared {
         unsafe { &*park }.claim(&self.driver_handle);
     }
 
-    /// Puts a task that is no longer a member's into the injector, and a task that found no place
-    /// in a ring.
-    pub(super) fn overflow(&self, pushed: Pushed<Header, Chain<Header>>) {
+    /// Puts what a push has made a ring overflow with into the injector: because of spawns, if `is_burst`.
+    pub(super) fn overflow(&self, pushed: Pushed<Header, Chain<Header>>, is_burst: bool) {
         match pushed {
             Pushed::Stored => {}
-            Pushed::Overflowed(batch) => self.injector.push_batch(batch),
+            Pushed::Overflowed(batch) => self.injector.push_chain(batch, is_burst),
             // SAFETY: the task is the caller's again.
             Pushed::Refused(task) => unsafe { self.injector.push(task) },
         }

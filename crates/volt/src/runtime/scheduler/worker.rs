@@ -418,7 +418,7 @@ impl<'r> Worker<'r> {
         if let Some(task) = self.yielded.take() {
             // SAFETY: this member has its `Notified`, and so it is alive.
             let next = next.map(|next| unsafe { next.as_ref() }.type_key());
-            self.push_beside(task, next.unwrap_or(quick::OF_NO_TASK));
+            self.push_beside(task, next.unwrap_or(quick::OF_NO_TASK), false);
         }
     }
 
@@ -504,7 +504,7 @@ impl<'r> Worker<'r> {
     #[inline]
     pub(crate) fn schedule_spawned(&self, task: Notified) {
         if self.shared.config.lifo && !self.quiet.get() && self.slot.lifo.is_taken() {
-            return self.schedule_in_ring(task.into_raw());
+            return self.schedule_in_ring(task.into_raw(), true);
         }
         self.schedule_local(task);
     }
@@ -517,7 +517,7 @@ impl<'r> Worker<'r> {
             return self.schedule_back(task);
         }
         if self.fan_in_behind() > 0 {
-            return self.schedule_in_ring(task);
+            return self.schedule_in_ring(task, false);
         }
         match self.slot.lifo.push(task) {
             None => {
@@ -526,7 +526,7 @@ impl<'r> Worker<'r> {
                     self.notify();
                 }
             }
-            Some(evicted) => self.schedule_in_ring(evicted),
+            Some(evicted) => self.schedule_in_ring(evicted, false),
         }
     }
 
@@ -548,17 +548,17 @@ impl<'r> Worker<'r> {
 
     /// To the back of the ring; wakes somebody who could take it, if that is worth while.
     #[inline]
-    fn schedule_in_ring(&self, task: NonNull<Header>) {
+    fn schedule_in_ring(&self, task: NonNull<Header>, is_new: bool) {
         // ORD relaxed: this member wrote it.
-        self.push_beside(task, self.slot.kind.load(Relaxed));
+        self.push_beside(task, self.slot.kind.load(Relaxed), is_new);
     }
 
     /// The same, beside a poll of the kind `running`.
     #[inline]
-    fn push_beside(&self, task: NonNull<Header>, running: usize) {
+    fn push_beside(&self, task: NonNull<Header>, running: usize, is_new: bool) {
         // SAFETY: the task is in no queue: this member has its `Notified`.
         let kind = unsafe { task.as_ref() }.type_key();
-        self.push(task);
+        self.push_as(task, is_new);
         let summary = self.shared.idle.load();
         if summary.wants_searcher() && !(summary.has_watcher() && self.is_soon_done(kind, running))
         {

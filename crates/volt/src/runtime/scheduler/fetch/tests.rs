@@ -154,3 +154,52 @@ fn who_is_woken_by_the_injectors_turn_waits_for_a_batch() {
     });
     assert_eq!(before, 33);
 }
+
+/// A worker has 300 tasks whose polls take `poll_ns`, each of which spawns the next one of its kind, and `others` are pushed from
+/// outside: how many polls it makes before it takes some of the injector.
+fn polls_before_a_batch(poll_ns: f32, others: usize) -> u32 {
+    struct Chain(Arc<Shared>);
+    impl Chain {
+        fn spawn(self) {
+            let shared = self.0.clone();
+            drop(shared.spawn(async move { self.go_on() }));
+        }
+
+        fn go_on(self) {
+            if !self.0.is_shut_down() {
+                self.spawn();
+            }
+        }
+    }
+    let (driver, handle) = Driver::new(1, Clock::paused()).unwrap();
+    let shared = Shared::new(Config::default(), 1, driver, handle);
+    let park = shared.park_of(0);
+    let worker = Worker::new(&shared, 0, &park);
+    context::with_worker(&worker, || (0..300).for_each(|_| Chain(shared.clone()).spawn()));
+    assert!(!shared.injector.is_empty_for(false));
+    (0..others).for_each(|_| drop(shared.spawn(async {})));
+    let mut polls = 0;
+    context::with_worker(&worker, || {
+        while worker.slot.metrics.batch_fetches.get() == 0 {
+            worker.pace.set_poll_ns(poll_ns);
+            assert_eq!(worker.step(), Step::Continue);
+            polls += 1;
+        }
+        shared.begin_shutdown();
+        worker.end();
+    });
+    polls
+}
+
+/// Each batch of it would make the full ring overflow once more.
+#[test]
+fn what_short_tasks_spawn_beside_a_full_ring_waits_for_four_rounds() {
+    let rounds = polls_before_a_batch(40.0, 0);
+    let round = polls_before_a_batch(40.0, 1);
+    assert!((100..=256).contains(&round), "{round}");
+    assert!((3 * round..=1024).contains(&rounds), "{rounds} {round}");
+    // Four rounds of 255 polls would take longer than a quarter of a millisecond.
+    assert!(polls_before_a_batch(300.0, 0) < rounds);
+    assert_eq!(polls_before_a_batch(600.0, 0), round);
+    assert_eq!(polls_before_a_batch(10_000.0, 0), polls_before_a_batch(10_000.0, 1));
+}

@@ -55,6 +55,37 @@ fn tasks_come_out_in_order_singly_and_in_batches() {
 }
 
 #[test]
+fn a_burst_is_told_from_what_comes_from_elsewhere() {
+    let (nodes, queue) = (nodes(20), Injector::new());
+    let chain = |range: std::ops::Range<usize>| nodes[range].iter().map(NonNull::from).collect();
+    let take = |count| drop(values(queue.consumer().pop_batch(count, Some(is_quick))));
+    let has_only_bursts = || queue.consumer().has_only_bursts();
+    assert!(has_only_bursts());
+    queue.push_chain(chain(0..4), true);
+    assert!(has_only_bursts());
+    // SAFETY: the nodes outlive the queue, and each is pushed once.
+    unsafe { queue.push(NonNull::from(&nodes[4])) };
+    queue.push_chain(chain(5..8), true);
+    assert!(!has_only_bursts());
+    take(4);
+    assert!(!has_only_bursts());
+    // Behind what is left there.
+    queue.push_batch(chain(8..10));
+    queue.push_chain(chain(10..13), true);
+    take(1);
+    assert!(!has_only_bursts());
+    take(4);
+    assert!(!has_only_bursts());
+    take(1);
+    assert!(has_only_bursts());
+    // SAFETY: the nodes outlive the queue, and each is pushed once.
+    unsafe { queue.set_aside(NonNull::from(&nodes[15])) };
+    assert!(!has_only_bursts());
+    take(4);
+    assert!(has_only_bursts() && queue.is_empty_for(false));
+}
+
+#[test]
 fn a_push_does_not_wait_for_who_takes() {
     let (nodes, queue) = (nodes(3), Injector::new());
     let takes = queue.consumer();
