@@ -1,9 +1,9 @@
 //! The scheduler. `idle.rs` has its vocabulary and the protocol; `worker.rs` the loop; `shared.rs`
-//! the way of a task into it. The other files, by what they are about:
+//! the way of a task into it from outside. The other files, by what they are about:
 //!
 //! | about                         | files |
 //! |-------------------------------|-------|
-//! | queues                        | `ring.rs` and `lifo.rs` (a member's own), `injector.rs` (everybody's), `fetch.rs` (between the two), `steal.rs` (from others) |
+//! | queues                        | `runnable.rs` (which one a task goes to), `schedule.rs` (what a task asks for), `ring.rs` and `lifo.rs` (a member's own), `injector.rs` (everybody's), `fetch.rs` (between the two), `steal.rs` (from others) |
 //! | how long, how often           | `pace.rs` (ticks), `maintain.rs` (between two), `early.rs` and `yields.rs` (sooner), `quick.rs` (which tasks are quick), `round.rs` (when `block_on`'s future is next) |
 //! | sleeping                      | `sleep.rs` (the way there and back), `park.rs` (where), `wish.rs` (who waits in the driver) |
 //! | who does not come back        | `stall.rs` (a watcher looks after others), `doze.rs` (and seldom while all is calm), `crowd.rs` (other programs have the processors) |
@@ -35,6 +35,8 @@ mod quick;
 pub(crate) mod registry;
 mod ring;
 mod round;
+mod runnable;
+mod schedule;
 pub(crate) mod shared;
 mod shy;
 #[cfg(all(any(test, feature = "test-util"), not(volt_loom)))]

@@ -179,6 +179,7 @@ unsafe fn cancel_running<F: Future, S: Schedule>(task: NonNull<Header>) {
 /// # Safety
 /// 1. `F` and `S` are the task's.
 /// 2. The caller is the runner; `owned` is false if the task has left its owned list.
+#[cold]
 unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>, owned: bool) {
     // SAFETY: obligation 1; the runner's reference.
     let cell = unsafe { cell::<F>(task) };
@@ -195,6 +196,7 @@ unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>, owned: bool) {
 /// 1. `F` and `S` are the task's.
 /// 2. The caller is the runner; `owned` is false if the task has left its owned list.
 /// 3. The future has been dropped.
+#[inline(always)]
 unsafe fn finish<F: Future, S: Schedule>(
     task: NonNull<Header>,
     result: Result<F::Output, Option<Payload>>,

@@ -80,6 +80,12 @@ impl Header {
         self.state.load().is_complete()
     }
 
+    /// True if the task is in its owned list, or was.
+    #[inline]
+    pub(crate) fn is_linked(&self) -> bool {
+        self.state.peek().is_linked()
+    }
+
     /// The name of the future's type.
     pub(crate) fn type_name(&self) -> &'static str {
         (self.vtable.type_name)()

@@ -19,8 +19,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use volt_sync::internal::primitive::fence;
 
-use super::injector::{Chain, Consumer};
-use super::ring::Pushed;
+use super::injector::Consumer;
 use super::worker::Worker;
 use crate::task::Header;
 
@@ -146,34 +145,6 @@ impl Worker<'_> {
             self.notify();
         }
         Some(first)
-    }
-
-    /// Appends to the ring, or what does not fit to the injector.
-    #[inline]
-    pub(super) fn push(&self, task: NonNull<Header>) {
-        self.push_as(task, false);
-    }
-
-    /// The same, of a task that `is_new` if it was never polled.
-    #[inline]
-    pub(super) fn push_as(&self, task: NonNull<Header>, is_new: bool) {
-        // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
-        let pushed = unsafe { self.slot.ring.push(task, |taken| taken.collect::<Chain<_>>()) };
-        let sent = match &pushed {
-            Pushed::Stored => 0,
-            Pushed::Overflowed(older) => older.len(),
-            Pushed::Refused(_) => 1,
-        };
-        if sent > 0 {
-            if self.shared.injector.is_empty_for(self.choosy.get()) {
-                // What will be there has its turn after what stays here, this time: it may be the rest of what
-                // one poll spawns, and others take it.
-                self.pace.injector_had_its_turn(self.slot.ring.len() as u32, false);
-                self.sent.set(0);
-            }
-            self.sent.set(self.sent.get() + sent);
-            self.shared.overflow(pushed, is_new);
-        }
     }
 }
 

@@ -185,6 +185,22 @@ impl<T, const N: usize> Ring<T, N> {
         N - tail.wrapping_sub(head.steal()) as usize
     }
 
+    /// Appends a task, or says that there is no room.
+    ///
+    /// # Safety
+    /// The caller is the owner of the ring.
+    #[inline]
+    pub(crate) unsafe fn push_if_room(&self, task: NonNull<T>) -> bool {
+        // ORD relaxed: only the owner, who calls this, writes it.
+        let tail = self.tail.load(Relaxed);
+        let has_room = (tail.wrapping_sub(self.load_head().steal()) as usize) < N;
+        if has_room {
+            // SAFETY: the caller is the owner; the place is outside of [steal, tail).
+            unsafe { self.publish(tail, task) };
+        }
+        has_room
+    }
+
     /// Appends a task. On overflow the older half goes, in order, through `collect` into a batch.
     ///
     /// # Safety
@@ -195,16 +211,12 @@ impl<T, const N: usize> Ring<T, N> {
         task: NonNull<T>,
         collect: impl FnOnce(&mut dyn Iterator<Item = NonNull<T>>) -> B,
     ) -> Pushed<T, B> {
-        // ORD relaxed: only the owner, who calls this, writes it.
-        let tail = self.tail.load(Relaxed);
-        let head = self.load_head();
-        if (tail.wrapping_sub(head.steal()) as usize) < N {
-            // SAFETY: the caller is the owner; the place is outside of [steal, tail).
-            unsafe { self.publish(tail, task) };
+        // SAFETY: the caller is the owner.
+        if unsafe { self.push_if_room(task) } {
             return Pushed::Stored;
         }
         // SAFETY: the caller is the owner.
-        unsafe { self.push_full(task, tail, head, collect) }
+        unsafe { self.push_full(task, collect) }
     }
 
     /// Appends a task without the store that the parking protocol needs: for a caller that is
@@ -236,28 +248,26 @@ impl<T, const N: usize> Ring<T, N> {
     }
 
     /// # Safety
-    /// The caller is the owner of the ring; `tail` is its tail.
+    /// The caller is the owner of the ring, in which there was no room.
     #[cold]
     unsafe fn push_full<B>(
         &self,
         task: NonNull<T>,
-        tail: u32,
-        head: Head,
         collect: impl FnOnce(&mut dyn Iterator<Item = NonNull<T>>) -> B,
     ) -> Pushed<T, B> {
-        if head.steal_runs() {
-            return Pushed::Refused(task);
-        }
+        // ORD relaxed: only the owner, who calls this, writes it.
+        let tail = self.tail.load(Relaxed);
+        let head = self.load_head();
         let first = head.real();
-        if self.claim(head, head.advanced(Self::HALF as u32)).is_err() {
-            // A thief (or pop) was faster: there is room now, or there will be soon.
-            let head = self.load_head();
-            if tail.wrapping_sub(head.steal()) as usize >= N {
-                return Pushed::Refused(task);
-            }
-            // SAFETY: the caller is the owner; the place is outside of [steal, tail).
-            unsafe { self.publish(tail, task) };
-            return Pushed::Stored;
+        let is_full = tail.wrapping_sub(head.steal()) as usize == N;
+        if !is_full
+            || head.steal_runs()
+            || self.claim(head, head.advanced(Self::HALF as u32)).is_err()
+        {
+            // A thief (or pop) is at work, or was faster: there is room now, or there will be soon.
+            // SAFETY: the caller is the owner.
+            let stored = unsafe { self.push_if_room(task) };
+            return if stored { Pushed::Stored } else { Pushed::Refused(task) };
         }
         let mut taken = (0..Self::HALF as u32).map(|offset| {
             // SAFETY: an index below the tail holds a task.

@@ -42,7 +42,7 @@ use crate::runtime::driver::{self, Driver};
 use crate::runtime::id::Id;
 use crate::runtime::metrics::{Counter, SlotMetrics};
 use crate::runtime::slow_poll::SlowPolls;
-use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks, Schedule, ToIdle};
+use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks};
 
 /// Places in a worker's ring.
 const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
@@ -339,7 +339,7 @@ impl Shared {
 
     /// Queues a task from a thread that is no member.
     #[cold]
-    fn schedule_remote(&self, task: Notified) {
+    pub(super) fn schedule_remote(&self, task: Notified) {
         self.to_arc().inject(task, false);
     }
 
@@ -629,61 +629,6 @@ impl Drop for Shared {
             // SAFETY: no pointer, no obligation.
             unsafe { park.set_driver(None) };
         }
-    }
-}
-
-// SAFETY:
-// 1. `release` and `link` are those of one list.
-// 2. `Shared` stays in its `Arc`; the shutdown waits for all tasks that are counted (`living.rs`), and
-//    ends before the last count of the `Arc` goes: workers and the `Runtime` each hold one.
-unsafe impl Schedule for Shared {
-    #[inline]
-    unsafe fn schedule(this: NonNull<Self>, task: Notified) {
-        // SAFETY: alive, since `task` has not been handed over (the caller's obligation).
-        let shared = unsafe { this.as_ref() };
-        match context::worker_of(shared) {
-            // A member keeps the scheduler alive.
-            Some(worker) => worker.schedule_local(task),
-            None => shared.schedule_remote(task),
-        }
-    }
-
-    #[inline]
-    unsafe fn yield_now(this: NonNull<Self>, task: Notified) {
-        // SAFETY: alive, since `task` has not been handed over (the caller's obligation).
-        let shared = unsafe { this.as_ref() };
-        match context::worker_of(shared) {
-            Some(worker) => worker.schedule_yielded(task),
-            None => shared.schedule_remote(task),
-        }
-    }
-
-    #[inline]
-    unsafe fn release(this: NonNull<Self>, task: NonNull<Header>) -> bool {
-        // SAFETY: alive, as the task is still in its list.
-        let shared = unsafe { this.as_ref() };
-        if let Some(slow) = &shared.slow {
-            // SAFETY: alive by the runner's reference.
-            slow.remove(unsafe { task.as_ref() }.id());
-        }
-        // SAFETY: the caller is the task's runner; `link` is that of this list.
-        let linked = unsafe { shared.owned.release(task) };
-        context::current_worker(|worker| {
-            if let Some(worker) = worker {
-                worker.completed();
-            }
-        });
-        shared.count_finished();
-        linked
-    }
-
-    #[inline]
-    unsafe fn link(this: NonNull<Self>, task: NonNull<Header>) -> ToIdle {
-        // SAFETY: alive, as the task is counted.
-        let shared = unsafe { this.as_ref() };
-        let shard = context::current_worker(|worker| worker.map_or(0, |worker| worker.index));
-        // SAFETY: the caller is the task's runner, and never linked it before; `release` is above.
-        unsafe { shared.owned.link(shard, task) }
     }
 }
 

@@ -15,8 +15,9 @@ use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::by_hand::with_members;
 use crate::runtime::scheduler::idle::Roles;
+use crate::runtime::scheduler::runnable::WAKE_NS;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::worker::{Stage, Step, WAKE_NS, Worker};
+use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::task::{Notified, Schedule};
 use crate::time::Clock;
 
