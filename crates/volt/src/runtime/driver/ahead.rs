@@ -14,6 +14,8 @@
 //! State: the timers take turns, `turn` is that of the timer that is waited for. A time that is set and still to come has not
 //! gone off, and who waits then is woken by it, even if it goes off before the wait has begun: nobody else takes the
 //! reactor's events. All times are the machine's: a clock that was stopped has no beat, as the kernel's timers went on.
+//! And a clock that is not the kernel's, as a library shows it to a program under test (`libfaketime`), has none: a timer might
+//! not go off for years. So the first one is asked, once, when it will.
 //!
 //! Cost: a comparison for each wait for a timer. In a beat, one system call more.
 #![forbid(unsafe_code)]
@@ -106,11 +108,16 @@ mod imp {
     use std::os::fd::AsRawFd;
     use std::time::Duration;
 
+    use super::NEAR_NS;
     use crate::reactor::Reactor;
     use crate::runtime::driver::timer_fd::TimerFd;
-    use crate::time::reading_at;
+    use crate::time::{machine_ns, reading_at};
 
-    /// Made when they are first needed. None if there are no descriptors left for them, or the system refuses to set them.
+    /// One that is set for so much later has not gone off when it is asked.
+    const LATER: Duration = Duration::from_secs(3600);
+
+    /// Made when they are first needed. None if there are no descriptors left for them, the system refuses to set them, or they
+    /// go by another clock.
     #[derive(Debug, Default)]
     pub(super) enum Timers {
         #[default]
@@ -122,6 +129,9 @@ mod imp {
     impl Timers {
         fn made(reactor: &Reactor) -> io::Result<Self> {
             let timers = [TimerFd::new()?, TimerFd::new()?];
+            if !goes_by(&timers[0], || reading_at(machine_ns())) {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
             for timer in &timers {
                 reactor.watch_own(timer.as_raw_fd())?;
             }
@@ -143,6 +153,21 @@ mod imp {
             }
             is_set
         }
+    }
+
+    /// True if the timer goes by the clock that `reading` reads, in nanoseconds. It is set for a time that is far away.
+    pub(super) fn goes_by(timer: &TimerFd, reading: impl Fn() -> Option<u64>) -> bool {
+        let its_clock = |now: u64| {
+            let at = Duration::from_nanos(now).checked_add(LATER)?;
+            let left = timer.set_at(at).then(|| timer.left())??;
+            u64::try_from(at.checked_sub(left)?.as_nanos()).ok()
+        };
+        let Some(before) = reading() else { return false };
+        let its = its_clock(before);
+        let after = reading();
+        let earliest = before.saturating_sub(NEAR_NS);
+        let latest = after.map(|after| after.saturating_add(NEAR_NS));
+        its.zip(latest).is_some_and(|(its, latest)| (earliest..=latest).contains(&its))
     }
 }
 

@@ -45,6 +45,17 @@ impl TimerFd {
         };
         set == 0
     }
+
+    /// How long it is until it goes off; zero if it was not set or has gone off. None if the system does not say it.
+    pub(super) fn left(&self) -> Option<Duration> {
+        let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut spec = libc::itimerspec { it_interval: zero, it_value: zero };
+        // SAFETY: the descriptor is ours, and `spec` is written during the call only.
+        let result = unsafe { libc::timerfd_gettime(self.0.as_raw_fd(), &raw mut spec) };
+        let libc::timespec { tv_sec, tv_nsec } = spec.it_value;
+        let seconds = u64::try_from(tv_sec).ok().filter(|_| result == 0)?;
+        Some(Duration::new(seconds, u32::try_from(tv_nsec).ok()?))
+    }
 }
 
 impl AsRawFd for TimerFd {

@@ -142,10 +142,11 @@ mod with_a_kernel {
     use std::task::{Context, Waker};
     use std::time::Duration;
 
-    use super::super::imp::Timers;
+    use super::super::imp::{Timers, goes_by};
     use super::{MS, REPEATS};
+    use crate::runtime::driver::timer_fd::TimerFd;
     use crate::runtime::driver::{Driver, Handle};
-    use crate::time::{Clock, Instant, sleep_until, with_timers};
+    use crate::time::{Clock, Instant, machine_ns, reading_at, sleep_until, with_timers};
 
     const PERIOD: Duration = Duration::from_millis(1);
 
@@ -263,6 +264,23 @@ mod with_a_kernel {
             assert!(clock.pause() && clock.resume());
             assert!(!sets());
         });
+    }
+
+    /// `libfaketime` shows a program a clock, and sets its timers by another one: with an offset, a wait of a beat was for ever.
+    /// (What it is off by here is more than a thread may be without a processor.)
+    #[test]
+    fn a_clock_that_is_not_the_kernels_is_told_from_it() {
+        const HOUR: u64 = 3_600_000 * MS;
+        let timer = TimerFd::new().unwrap();
+        let reading = || reading_at(machine_ns()).unwrap();
+        assert!(goes_by(&timer, || Some(reading())));
+        assert!(!goes_by(&timer, || None));
+        assert!(!goes_by(&timer, || Some(reading() + HOUR)));
+        assert!(!goes_by(&timer, || reading().checked_sub(HOUR)));
+        assert!(!goes_by(&timer, || Some(u64::MAX)));
+        // One that has been twice as fast for half of the machine's time.
+        let start = reading() / 2;
+        assert!(!goes_by(&timer, || Some(start + 2 * (reading() - start))));
     }
 
     /// As if there were none.
