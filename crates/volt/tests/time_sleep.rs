@@ -441,6 +441,34 @@ fn sleep_outlives_its_runtime() {
     }
 }
 
+/// In Tokio, to the one in which it was made.
+#[test]
+fn a_timer_belongs_to_the_runtime_in_which_it_is_first_pending() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut ticks = rt.block_on(async { interval(HOUR) });
+    assert!(ticks.poll_tick(&mut cx).is_ready(), "this one waits for nothing");
+    // Made in there, and first pending out here.
+    let pending = AssertUnwindSafe(|| ticks.poll_tick(&mut cx).is_pending());
+    let panic = catch_unwind(pending).unwrap_err();
+    let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+    assert!(message.contains("needs a Volt runtime"), "{message}");
+
+    let mut made_elsewhere = {
+        let _context = rt.enter();
+        pin!(sleep(MS))
+    };
+    let first = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    {
+        let _context = first.enter();
+        assert!(made_elsewhere.as_mut().poll(&mut cx).is_pending());
+    }
+    // From now on anybody may wait for it: `first` ends it, though nobody is in `rt`.
+    while made_elsewhere.as_mut().poll(&mut cx).is_pending() {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn without_a_runtime_the_panic_says_what_is_missing() {
     for call in [
