@@ -154,6 +154,24 @@ fn udp_an_error_is_nothing_to_read() {
         let socket = refused().await;
         let error = bounded(socket.peek(&mut [0; 8])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        // Who only tries has not looked at the queue of errors, so that one stays.
+        let tries: [fn(&UdpSocket) -> std::io::Result<()>; 4] = [
+            |socket| socket.try_recv(&mut [0; 8]).map(drop),
+            |socket| socket.try_recv_from(&mut [0; 8]).map(drop),
+            |socket| socket.try_recv_buf(&mut Vec::with_capacity(8)).map(drop),
+            |socket| socket.try_peek(&mut [0; 8]).map(drop),
+        ];
+        for receive in tries {
+            let socket = refused().await;
+            for expected in [ErrorKind::ConnectionRefused, ErrorKind::WouldBlock] {
+                assert_eq!(receive(&socket).unwrap_err().kind(), expected);
+            }
+            let seen = bounded(socket.ready(Interest::ERROR)).await.unwrap();
+            assert!(seen.is_error(), "{seen:?}");
+        }
+        let socket = refused().await;
+        let error = bounded(socket.recv(&mut [0; 8])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         // And data that comes afterwards is received.
         assert!(stays_pending(socket.recv_from(&mut [0; 8])).await);
         let local = socket.local_addr().unwrap();

@@ -89,7 +89,7 @@ assert_eq!(a.recv(&mut [0; 16])?, 5);
 
             /// Takes a datagram if there is one.
             fn try_receive<R>(&self, f: impl FnOnce() -> std::io::Result<R>) -> std::io::Result<R> {
-                self.io.registration().try_io(crate::io::Interest::RECEIVE, f)
+                self.io.registration().try_receive(f)
             }
 
             /// Sends to the peer. Returns the number of bytes, always all.

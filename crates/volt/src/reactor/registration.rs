@@ -320,12 +320,27 @@ impl Registration {
         interest: Interest,
         io: impl FnOnce() -> io::Result<R>,
     ) -> io::Result<R> {
+        self.try_refuting(interest, interest.refuted(), io)
+    }
+
+    /// As [`try_io`](Self::try_io), to receive a datagram. If there is none, an error stays: who waits to receive has to take it
+    /// back, or would go round and round, but this one does not wait, and the system may have a queue of errors.
+    pub(crate) fn try_receive<R>(&self, io: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
+        self.try_refuting(Interest::RECEIVE, Ready::READ, io)
+    }
+
+    fn try_refuting<R>(
+        &self,
+        interest: Interest,
+        refuted: Ready,
+        io: impl FnOnce() -> io::Result<R>,
+    ) -> io::Result<R> {
         let Some(event) = self.source().look_at_once(interest.mask()) else {
             return Err(io::ErrorKind::WouldBlock.into());
         };
         let result = io();
         if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            self.used_up(event, interest.refuted())?;
+            self.used_up(event, refuted)?;
         }
         result
     }
