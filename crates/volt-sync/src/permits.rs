@@ -154,6 +154,13 @@ impl Permits {
         if word.is_queued() { 0 } else { word.available() }
     }
 
+    /// True if a newcomer would have to wait for `n`.
+    fn are_too_few(&self, n: usize) -> bool {
+        // ORD relaxed: a snapshot.
+        let word = Word::from_bits(self.word.load(Relaxed));
+        matches!(word.take_free(n), Err(Refused::TooFew))
+    }
+
     /// True once [`close`](Self::close) was called.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {

@@ -6,7 +6,7 @@ use std::marker::PhantomPinned;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 use super::convoy::{self, Turns};
 use super::{Closed, GRANTED, Permits, Refused};
@@ -72,7 +72,9 @@ impl Future for AcquirePermits<'_> {
 
     #[cold]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        ready!(coop::poll_proceed(cx));
+        if !coop::has_budget_remaining() {
+            return self.poll_without_budget(cx);
+        }
         let result = match self.phase.get() {
             Phase::Fresh => match self.permits.try_acquire(self.n) {
                 Ok(()) => Ok(()),
@@ -86,6 +88,24 @@ impl Future for AcquirePermits<'_> {
 }
 
 impl AcquirePermits<'_> {
+    /// Takes nothing. Who has to wait takes its place all the same: whoever asks later is behind it.
+    #[cold]
+    fn poll_without_budget(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Closed>> {
+        if self.phase.get() != Phase::Fresh || !self.permits.are_too_few(self.n) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        // User code, which may panic: nothing has happened yet.
+        let waker = cx.waker().clone();
+        match self.as_mut().enqueue(waker) {
+            Some(result) => self.done(result),
+            None => Poll::Pending,
+        }
+    }
+
     /// Gives others a turn if they were just handed the permits; otherwise waits.
     #[cold]
     fn poll_fresh(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {

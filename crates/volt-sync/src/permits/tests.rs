@@ -452,6 +452,17 @@ fn a_task_without_budget_yields_and_a_success_costs_a_unit() {
     assert_eq!(ready(permits.acquire(1)), Ok(()), "no limit outside");
 }
 
+#[test]
+fn who_has_to_wait_has_its_place_also_without_budget() {
+    let permits = Permits::new(0);
+    let mut first = pin!(permits.acquire(1));
+    coop::with_budget(Some(0), || assert!(poll_once(first.as_mut()).is_pending()));
+    let mut second = queue(&permits, 1);
+    permits.release(1);
+    assert!(poll_once(second.as_mut()).is_pending());
+    assert_eq!(ready(first), Ok(()));
+}
+
 /// As the task of a runtime: each poll has a budget.
 fn limited<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let mut future = Box::pin(future);
