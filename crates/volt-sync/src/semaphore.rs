@@ -198,9 +198,9 @@ impl Semaphore {
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         if !self.permits.acquire_now(n as usize) {
             self.permits.acquire(n as usize).await?;
-            self.refuse_if_closed(n)?;
+            self.refuse_if_closed(n as usize)?;
         }
-        Ok(SemaphorePermit::new(self, n))
+        Ok(SemaphorePermit::new(self, n as usize))
     }
 
     /// Takes a permit if one is free and nobody waits.
@@ -235,7 +235,7 @@ impl Semaphore {
     #[inline]
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.permits.try_acquire(n as usize)?;
-        Ok(SemaphorePermit::new(self, n))
+        Ok(SemaphorePermit::new(self, n as usize))
     }
 
     /// As [`acquire`](Self::acquire), with a permit that owns the semaphore.
@@ -285,9 +285,9 @@ impl Semaphore {
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
         if !self.permits.acquire_now(n as usize) {
             self.permits.acquire(n as usize).await?;
-            self.refuse_if_closed(n)?;
+            self.refuse_if_closed(n as usize)?;
         }
-        Ok(OwnedSemaphorePermit::new(self, n))
+        Ok(OwnedSemaphorePermit::new(self, n as usize))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with a permit that owns the semaphore.
@@ -321,7 +321,7 @@ impl Semaphore {
         n: u32,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.permits.try_acquire(n as usize)?;
-        Ok(OwnedSemaphorePermit::new(self, n))
+        Ok(OwnedSemaphorePermit::new(self, n as usize))
     }
 
     /// Blocks the thread until it has a permit. Not for use inside async code.
@@ -361,7 +361,7 @@ impl Semaphore {
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire_many");
         self.block_on_permits(n)?;
-        Ok(SemaphorePermit::new(self, n))
+        Ok(SemaphorePermit::new(self, n as usize))
     }
 
     /// As [`blocking_acquire`](Self::blocking_acquire), with a permit that owns the semaphore.
@@ -410,17 +410,17 @@ impl Semaphore {
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
         assert_may_block("Semaphore::blocking_acquire_many_owned");
         self.block_on_permits(n)?;
-        Ok(OwnedSemaphorePermit::new(self, n))
+        Ok(OwnedSemaphorePermit::new(self, n as usize))
     }
 
     fn block_on_permits(&self, n: u32) -> Result<(), AcquireError> {
         block_on(self.permits.acquire(n as usize))?;
-        self.refuse_if_closed(n)
+        self.refuse_if_closed(n as usize)
     }
 
     /// The end of a wait that has brought `n` permits: gives them back if the semaphore was closed since.
     #[cold]
-    fn refuse_if_closed(&self, n: u32) -> Result<(), AcquireError> {
+    fn refuse_if_closed(&self, n: usize) -> Result<(), AcquireError> {
         if self.permits.is_closed() {
             self.give_back(n);
             return Err(Closed.into());
@@ -457,8 +457,8 @@ impl Semaphore {
 
     /// Gives back the permits of a guard.
     #[inline]
-    fn give_back(&self, n: u32) {
-        self.permits.release(n as usize);
+    fn give_back(&self, n: usize) {
+        self.permits.release(n);
     }
 }
 

@@ -18,12 +18,12 @@ use super::Semaphore;
 #[derive(Debug)]
 pub struct SemaphorePermit<'a> {
     semaphore: &'a Semaphore,
-    permits: u32,
+    permits: usize,
 }
 
 impl<'a> SemaphorePermit<'a> {
     #[inline]
-    pub(super) const fn new(semaphore: &'a Semaphore, permits: u32) -> Self {
+    pub(super) const fn new(semaphore: &'a Semaphore, permits: usize) -> Self {
         Self { semaphore, permits }
     }
 
@@ -42,7 +42,7 @@ impl<'a> SemaphorePermit<'a> {
     /// Adds the permits of `other` to this.
     ///
     /// # Panics
-    /// If the two are of different semaphores, or there are more than `u32::MAX` together.
+    /// If the two are of different semaphores, or there are more than `usize::MAX` together.
     ///
     /// # Examples
     /// ```
@@ -72,7 +72,6 @@ impl<'a> SemaphorePermit<'a> {
     /// assert!(permits.split(2).is_none());
     /// ```
     pub fn split(&mut self, n: usize) -> Option<Self> {
-        let n = u32::try_from(n).ok()?;
         self.permits = self.permits.checked_sub(n)?;
         Some(Self::new(self.semaphore, n))
     }
@@ -99,7 +98,7 @@ impl<'a> SemaphorePermit<'a> {
     /// ```
     #[must_use]
     pub const fn num_permits(&self) -> usize {
-        self.permits as usize
+        self.permits
     }
 }
 
@@ -125,12 +124,12 @@ impl Drop for SemaphorePermit<'_> {
 #[derive(Debug)]
 pub struct OwnedSemaphorePermit {
     semaphore: Arc<Semaphore>,
-    permits: u32,
+    permits: usize,
 }
 
 impl OwnedSemaphorePermit {
     #[inline]
-    pub(super) const fn new(semaphore: Arc<Semaphore>, permits: u32) -> Self {
+    pub(super) const fn new(semaphore: Arc<Semaphore>, permits: usize) -> Self {
         Self { semaphore, permits }
     }
 
@@ -149,7 +148,7 @@ impl OwnedSemaphorePermit {
     /// As [`SemaphorePermit::merge`].
     ///
     /// # Panics
-    /// If the two are of different semaphores, or there are more than `u32::MAX` together.
+    /// If the two are of different semaphores, or there are more than `usize::MAX` together.
     ///
     /// # Examples
     /// ```
@@ -178,7 +177,6 @@ impl OwnedSemaphorePermit {
     /// assert_eq!((permits.num_permits(), one.num_permits()), (1, 1));
     /// ```
     pub fn split(&mut self, n: usize) -> Option<Self> {
-        let n = u32::try_from(n).ok()?;
         self.permits = self.permits.checked_sub(n)?;
         Some(Self::new(self.semaphore.clone(), n))
     }
@@ -205,7 +203,7 @@ impl OwnedSemaphorePermit {
     /// ```
     #[must_use]
     pub const fn num_permits(&self) -> usize {
-        self.permits as usize
+        self.permits
     }
 }
 

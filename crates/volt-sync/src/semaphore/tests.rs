@@ -41,6 +41,26 @@ fn merging_permits_of_different_semaphores_panics_and_gives_both_back() {
     assert_eq!((a.available_permits(), b.available_permits()), (1, 1));
 }
 
+/// Those of a budget in bytes, for one.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn a_guard_has_more_permits_than_one_acquisition_can_bring() {
+    let most = u32::MAX as usize;
+    let semaphore = Arc::new(Semaphore::new(2 * most));
+    let mut permits = semaphore.try_acquire_many(u32::MAX).unwrap();
+    permits.merge(semaphore.try_acquire_many(u32::MAX).unwrap());
+    assert_eq!((permits.num_permits(), semaphore.available_permits()), (2 * most, 0));
+    drop(permits.split(most + 1).unwrap());
+    assert_eq!((permits.num_permits(), semaphore.available_permits()), (most - 1, most + 1));
+    permits.forget();
+    semaphore.add_permits(most - 1);
+    let mut permits = semaphore.clone().try_acquire_many_owned(u32::MAX).unwrap();
+    permits.merge(semaphore.clone().try_acquire_many_owned(u32::MAX).unwrap());
+    drop(permits.split(most + 1).unwrap());
+    drop(permits);
+    assert_eq!(semaphore.available_permits(), 2 * most);
+}
+
 #[test]
 fn more_than_the_maximum_of_permits_panics() {
     catch_unwind(|| Semaphore::new(Semaphore::MAX_PERMITS + 1)).unwrap_err();
@@ -50,7 +70,7 @@ fn more_than_the_maximum_of_permits_panics() {
     assert_eq!(semaphore.available_permits(), Semaphore::MAX_PERMITS);
 }
 
-/// A guard has a `u32`, which may be more than all permits that there can be.
+/// A guard may have more than all permits that there can be.
 #[cfg(target_pointer_width = "32")]
 #[test]
 fn a_guard_of_more_than_the_maximum_panics_and_gives_none_back() {
