@@ -260,11 +260,8 @@ impl<T> Drop for Receiver<T> {
         tail.receivers -= 1;
         let (end, last) = (tail.position, tail.receivers == 0);
         drop(tail);
-        // The values go also if a waker or one of them panics.
+        // The other values go, and those who wait are woken, also if a value panics.
         let mut panic = FirstPanic::new();
-        if last {
-            panic = self.shared.abandoned.notify_all();
-        }
         // The values that still count on this receiver; those that are overwritten are skipped.
         self.next = self.next.max(end.saturating_sub(self.shared.ring.capacity()));
         while self.next < end {
@@ -273,6 +270,10 @@ impl<T> Drop for Receiver<T> {
                 panic.catch(|| drop(value));
             }
             self.next += 1;
+        }
+        // Who hears that nobody receives any more finds no value left.
+        if last {
+            panic.catch(|| self.shared.abandoned.notify_all().resume());
         }
         panic.resume();
     }

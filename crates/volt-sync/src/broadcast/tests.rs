@@ -295,6 +295,23 @@ fn the_last_receiver_wakes_a_waiting_sender() {
 }
 
 #[test]
+fn who_hears_that_the_last_receiver_is_gone_finds_no_value() {
+    struct Look(Sender<()>, AtomicUsize);
+    impl Wake for Look {
+        fn wake(self: Arc<Self>) {
+            self.1.store(self.0.len(), SeqCst);
+        }
+    }
+    let (tx, rx) = channel(2);
+    tx.send(()).unwrap();
+    let look = Arc::new(Look(tx.clone(), AtomicUsize::new(9)));
+    let mut closed = pin!(tx.closed());
+    assert!(poll(closed.as_mut(), &Waker::from(look.clone())).is_pending());
+    drop(rx);
+    assert_eq!(look.1.load(SeqCst), 0);
+}
+
+#[test]
 fn a_task_without_budget_yields() {
     let (tx, mut rx) = channel(1);
     tx.send(1).unwrap();
