@@ -48,7 +48,9 @@ impl Worker<'_> {
         let share = self.shared.injector.len() / self.shared.idle.load().attached().max(1);
         // Who is woken from a wait for it may find the processor taken.
         let consumer = self.shared.injector.try_consumer()?;
-        if self.pace.puts_injector_off(own as u32, || consumer.has_only_bursts()) {
+        // A batch would probably make it overflow.
+        let is_half_full = own >= self.slot.ring.room();
+        if self.pace.puts_injector_off(own as u32, || is_half_full && consumer.has_only_bursts()) {
             return None;
         }
         self.overtook.set(false);

@@ -49,6 +49,7 @@ use std::ptr::NonNull;
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
+use volt_sync::internal::CachePadded;
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 /// A node of an intrusive singly linked queue.
@@ -297,7 +298,8 @@ pub(crate) struct Injector<T> {
     lens: AtomicU64,
     /// What was pushed since somebody took tasks.
     new: Mutex<Lists<T>>,
-    old: Mutex<Lists<T>>,
+    /// (Apart from what those who push write.)
+    old: CachePadded<Mutex<Lists<T>>>,
 }
 
 /// The smallest and the largest batch that a worker takes.
@@ -307,7 +309,7 @@ pub(crate) const MAX_BATCH: usize = 64;
 impl<T: Linked> Injector<T> {
     pub(crate) fn new() -> Self {
         let [new, old] = [Lists::new(), Lists::new()].map(Mutex::new);
-        Self { lens: AtomicU64::new(0), new, old }
+        Self { lens: AtomicU64::new(0), new, old: CachePadded::new(old) }
     }
 
     fn lock_new(&self) -> MutexGuard<'_, Lists<T>> {
