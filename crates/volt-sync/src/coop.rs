@@ -2,7 +2,8 @@
 //!
 //! A runtime gives each poll of a task a number of units with [`with_budget`]. Every operation of
 //! this crate that succeeds inside that poll takes one; once they are used up, operations report
-//! `Pending` and wake the task at once, so that it goes to the back of the queue. Outside such a
+//! `Pending` and wake the task at once, so that it goes to the back of the queue. (One that finds that it has to
+//! wait anyway, for a lock or permits, may just wait.) Outside such a
 //! runtime there is no limit and the two calls cost a thread-local load each.
 //!
 //! The protocol of an operation: [`poll_proceed`] before looking, [`made_progress`] on success.

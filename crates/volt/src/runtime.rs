@@ -538,7 +538,7 @@ where
 /// remaining tasks, so `f` may wait for them. If the system gives no other thread, `f` is called all the
 /// same, and where it blocks for tasks of a runtime that shuts down, this thread cancels them.
 ///
-/// If the runtime shuts down meanwhile, what `f` waits for ends: a socket with an error, a sleep with a panic.
+/// If the runtime shuts down meanwhile, what `f` waits for ends, and what the rest of the poll waits for: a socket with an error, a sleep with a panic.
 ///
 /// In a waker that is called for an event or a timer, `f` must not wait for such, nor for anything that does: this thread is
 /// the one that looks for them, and cannot be replaced there.

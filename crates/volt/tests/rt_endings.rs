@@ -304,6 +304,44 @@ fn what_a_poll_waits_for_in_block_in_place_ends_with_the_runtime() {
     }
 }
 
+/// A worker that waits in a blocking join does not end before whom it joins, and no worker is the last one until it does.
+#[test]
+fn what_somebody_waits_for_who_is_joined_ends_with_the_runtime() {
+    for in_place in [true, false] {
+        let runtime = builder(true).worker_threads(2).build().unwrap();
+        let (begin, begins) = mpsc::channel();
+        let waits = move || {
+            Handle::current().block_on(async {
+                let wait = volt::time::sleep(Duration::from_secs(3600));
+                volt::join!(wait, async { begin.send(()) }).1.unwrap();
+            });
+        };
+        let joined = if in_place {
+            runtime.spawn(async move { volt::task::block_in_place(waits) })
+        } else {
+            runtime.spawn_blocking(waits)
+        };
+        begins.recv().unwrap();
+        let (tell, told) = mpsc::channel();
+        let (join, joins) = mpsc::channel();
+        runtime.spawn(async move {
+            join.send(()).unwrap();
+            tell.send(joined.join()).unwrap();
+        });
+        joins.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let (end, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(runtime);
+            end.send(()).unwrap();
+        });
+        ended.recv_timeout(HANGS).expect("it hangs");
+        let panic = told.recv().unwrap().unwrap_err().into_panic();
+        let message = panic.downcast_ref::<&str>().unwrap();
+        assert!(message.contains("has been shut down"), "{message}");
+    }
+}
+
 /// The thread that drops the tasks of a current-thread runtime is the one that would look at timers and sockets.
 #[test]
 fn what_a_drop_waits_for_at_a_shutdown_ends_at_once() {
@@ -336,7 +374,10 @@ fn what_a_drop_waits_for_at_a_shutdown_ends_at_once() {
         std::thread::spawn(move || drop(runtime));
         match told.recv_timeout(HANGS).expect("it hangs") {
             Ok(received) => assert!(!for_timer && received.is_err()),
-            Err(_panic) => assert!(for_timer),
+            Err(panic) => {
+                let message = panic.downcast_ref::<&str>().unwrap();
+                assert!(for_timer && message.contains("has been shut down"), "{message}");
+            }
         }
     }
 }

@@ -88,7 +88,8 @@ impl Future for AcquirePermits<'_> {
 }
 
 impl AcquirePermits<'_> {
-    /// Takes nothing. Who has to wait takes its place all the same: whoever asks later is behind it.
+    /// Takes no permits that are there. Who has to wait takes its place all the same: whoever asks later is behind it. (Permits that
+    /// come at that moment are taken.)
     #[cold]
     fn poll_without_budget(
         mut self: Pin<&mut Self>,

@@ -1,7 +1,7 @@
 //! How timers find the runtime that they run in.
 
 use std::cell::Cell;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::time::Instant as StdInstant;
 
 use volt_sync::internal::primitive;
@@ -88,16 +88,15 @@ pub(super) fn with_timers<R>(caller: &'static str, f: impl FnOnce(&Timers) -> R)
     }
 }
 
-/// Calls `f` with the shard of the current thread in the current runtime's timers.
+/// The shard of the current thread in the current runtime's timers. It lives as long as these: until the end of the scope.
 ///
 /// # Panics
 /// If there is no runtime, naming `caller`.
 #[inline]
 #[track_caller]
-pub(super) fn with_shard<R>(caller: &'static str, f: impl FnOnce(&Shard) -> R) -> R {
-    // SAFETY: it lives as long as the timers, which whoever called `enter_scope` keeps alive until `restore_scope`.
-    match unsafe { get().shard.as_ref() } {
-        Some(shard) => f(shard),
+pub(super) fn shard(caller: &'static str) -> NonNull<Shard> {
+    match NonNull::new(get().shard) {
+        Some(shard) => shard,
         None => no_runtime(caller),
     }
 }
@@ -122,11 +121,11 @@ fn try_with_timers<R>(f: impl FnOnce(&Timers) -> R) -> Option<R> {
 #[derive(Clone, Copy)]
 pub(crate) struct Scope {
     timers: *const Timers,
-    shard: *const Shard,
+    shard: *mut Shard,
 }
 
 impl Scope {
-    const NONE: Self = Self { timers: ptr::null(), shard: ptr::null() };
+    const NONE: Self = Self { timers: ptr::null(), shard: ptr::null_mut() };
 }
 
 /// (Read in a closure that returns nothing: no look for an error is left then.)

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -316,14 +315,11 @@ impl Sleep {
         let (entry, waker) = (&self.entry, cx.waker());
         let shard = match entry.shard.get() {
             Some(shard) => shard,
-            None => scope::with_shard(caller, |shard| NonNull::from(shard)),
+            None => scope::shard(caller),
         };
-        // SAFETY: valid as the entry counts in its `refs`; that of this thread as the scope's timers are kept alive until its
-        // end, which this call is in.
-        let shard = unsafe { shard.as_ref() };
-        // SAFETY: owned, pinned by `self`, not REGISTERED, and this is its shard, or it has none (1, 3);
-        // `drop` calls `forget` (2).
-        let registered = unsafe { shard.register(entry, waker) };
+        // SAFETY: owned, pinned by `self`, not REGISTERED (1); `drop` calls `forget` (2). This is its shard, which is valid as the
+        // entry counts in its `refs`, or that of this thread, whose timers are kept alive until the end of the scope (3).
+        let registered = unsafe { Shard::register(shard, entry, waker) };
         match registered {
             Registered::Linked => Poll::Pending,
             Registered::Due => Poll::Ready(()),

@@ -413,7 +413,6 @@ impl Shard {
         NonNull::from(Box::leak(Box::new(Self(CachePadded::new(inner)))))
     }
 
-    /// The clock of this shard's timers.
     pub(super) fn clock(&self) -> &Clock {
         &self.0.shared.clock
     }
@@ -424,10 +423,11 @@ impl Shard {
     /// # Safety
     /// 1. The caller owns the entry, which is pinned and not REGISTERED.
     /// 2. Before it is freed or moved, [`Shard::forget`] is called.
-    /// 3. Its `shard` is this one or none.
+    /// 3. Its `shard` is `at` or none. That is valid, and of `allocate`: who forgets the entry may free it.
     #[inline]
-    pub(super) unsafe fn register(&self, entry: &Entry, waker: &Waker) -> Registered {
-        let this = &*self.0;
+    pub(super) unsafe fn register(at: NonNull<Self>, entry: &Entry, waker: &Waker) -> Registered {
+        // SAFETY: obligation 3.
+        let this = &*unsafe { at.as_ref() }.0;
         let deadline = entry.deadline();
         let (coarse, is_due) = this.shared.coarse.reaches(deadline, &this.shared.clock);
         if is_due {
@@ -442,7 +442,7 @@ impl Shard {
                 return Err(waker);
             }
             if entry.shard.get().is_none() {
-                entry.shard.set(Some(NonNull::from(self)));
+                entry.shard.set(Some(at));
                 locked.refs += 1;
             }
             // SAFETY: owned by the caller, the lock is held, and an entry that is not REGISTERED

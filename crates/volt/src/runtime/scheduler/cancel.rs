@@ -13,7 +13,8 @@
 //! are no members where they wait. Who only waits for a runtime that others shut down is none: the
 //! drop of a task may wait for what that thread's own future does.
 //!
-//! The drop may wait for a timer or a socket as well, at which nobody looks any more. So these waits are ended first.
+//! What it waits for may be a timer or a socket as well, or somebody who waits for these, and nobody looks at them any more. So a
+//! canceller ends such waits, once the runtime takes no more tasks.
 //!
 //! Rejected: to refuse such waits with a panic (the same drop may block on a multi-thread runtime, and
 //! does so for a reason); to drop only what the join names (the future of a `block_on` names nothing).
@@ -65,18 +66,17 @@ fn cancel(park: &Arc<Park>) -> bool {
         if !shared.is_shut_down() {
             return;
         }
-        // This thread may wait for them, too, and is the one that would look.
-        shared.end_waits();
-        if !shared.has_tasks() {
-            return;
+        if shared.has_tasks() {
+            // More than where tasks are run: a thread that is here because of that limit goes on.
+            assert!(
+                !stack_is_used_up_by(2),
+                "blocking calls are nested too deeply in drops of futures: each waits for the next one"
+            );
+            level::above(|_| context::as_canceller(shared, || shared.shut_down_inside()));
+            left |= shared.has_tasks();
         }
-        // More than where tasks are run: a thread that is here because of that limit goes on.
-        assert!(
-            !stack_is_used_up_by(2),
-            "blocking calls are nested too deeply in drops of futures: each waits for the next one"
-        );
-        level::above(|_| context::as_canceller(shared, || shared.shut_down_inside()));
-        left |= shared.has_tasks();
+        // What this thread waits for may be one of these, and it is the one that would look.
+        shared.end_waits();
     });
     left
 }
@@ -94,6 +94,8 @@ impl Worker<'_> {
             // Some tasks may be on their way into a queue, and some in a poll of another thread.
             self.give_up_tasks();
             self.shared.shut_down_inside();
+            // Whom it waits for may wait for one of these, and as long as it does, no worker is the last one.
+            self.shared.end_waits();
             wait_briefly(attempt);
         }
         unreachable!("the loop has no end")

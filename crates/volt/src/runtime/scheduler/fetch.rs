@@ -1,4 +1,4 @@
-//! What a member sends to the injector, and takes from there.
+//! What a member takes from the injector, also of what it has sent there (`runnable.rs`).
 //!
 //! A ring that is full sends its older half there. So these tasks are older than all that is in the ring, and this
 //! member takes them first, as long as they may be there: it has one of its own polls for each batch. Otherwise some
@@ -10,9 +10,12 @@
 //! empty.
 //!
 //! Not while polls are short: tasks that spawn others without an end would keep the ring full, and nearly all of them would
-//! go through the injector. A round of those takes no time. And while nothing but such bursts is there, what they have left has its turn after four
-//! rounds, if these are over within a quarter of a millisecond: each batch of it would make the full ring overflow once more. In a tree
-//! of tasks the oldest are nearest to the root, and so a third of all went through the injector; now an eighth.
+//! go through the injector. A round of those takes no time.
+//!
+//! And while nothing but the bursts of such spawns is there, it has its turn after four rounds only, if these are over within
+//! a quarter of a millisecond: each batch of it would make a ring that is half full overflow once more. In a tree of tasks the oldest are nearest to the root, and
+//! so a third of all went through the injector; now a seventh do. In exchange a long burst takes up to four times as long to be gone, if the
+//! ring stays full; with it go tasks of other kinds that were in the ring when a spawn made that overflow.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::SeqCst;

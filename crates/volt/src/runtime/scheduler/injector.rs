@@ -208,8 +208,8 @@ impl<T> std::fmt::Debug for Chain<T> {
 struct Lists<T> {
     open: Chain<T>,
     set_aside: Chain<T>,
-    /// So many of the first open tasks end with the last one that is not of a burst. (At most: of what was taken from between
-    /// others, none is left out.)
+    /// So many of the first open tasks end with the last one that is not of a burst; or more of them, where some were taken from
+    /// between others.
     prompt: usize,
     /// What the last batches have left of what was due: to those that were set aside, and to open ones beside these.
     carry: [u64; 2],
@@ -228,6 +228,13 @@ impl<T: Linked> Lists<T> {
         self.set_aside.append(other.set_aside);
     }
 
+    /// Takes the first `count` open tasks, or all.
+    fn take_open(&mut self, count: usize) -> Chain<T> {
+        let taken = self.open.take(count);
+        self.prompt = self.prompt.saturating_sub(taken.len());
+        taken
+    }
+
     fn has_only_bursts(&self) -> bool {
         self.prompt == 0 && self.set_aside.len() == 0
     }
@@ -242,7 +249,7 @@ impl<T: Linked> Lists<T> {
     ) -> (Chain<T>, Chain<T>) {
         let (open, aside) = (self.open.len(), self.set_aside.len());
         if aside == 0 {
-            return (self.open.take(count), Chain::new());
+            return (self.take_open(count), Chain::new());
         }
         let [carry, carry_open] = &mut self.carry;
         let all = open + aside;
@@ -251,10 +258,12 @@ impl<T: Linked> Lists<T> {
         taken.append(self.set_aside.take_while(part.saturating_sub(1), &is_quick));
         let left = count - taken.len();
         if taken.len() == part {
-            return (self.open.take(left), taken);
+            return (self.take_open(left), taken);
         }
-        let mut others = self.open.take(due(taken.len() * open, aside, carry_open).min(left));
-        others.append(self.open.take_some(left - others.len(), &is_quick));
+        let first = due(taken.len() * open, aside, carry_open).min(left);
+        let mut others = self.take_open(first);
+        others.append(self.open.take_some(left - first, &is_quick));
+        self.prompt = self.prompt.min(self.open.len());
         (others, taken)
     }
 }
@@ -468,10 +477,9 @@ impl<T: Linked> Consumer<'_, T> {
         let new = std::mem::replace(&mut *injector.lock_new(), Lists::new());
         old.append(new);
         let (open, mut taken) = match is_quick {
-            None => (old.open.take(count), Chain::new()),
+            None => (old.take_open(count), Chain::new()),
             Some(is_quick) => old.take(count, is_quick),
         };
-        old.prompt = old.prompt.saturating_sub(open.len());
         let set_aside = taken.len();
         taken.append(open);
         // ORD relaxed: a consumer need not be seen: the stale lengths make somebody look in vain.

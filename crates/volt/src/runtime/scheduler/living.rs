@@ -118,19 +118,19 @@ impl Tally {
 
 /// Waits for timers and sockets in the end: nobody looks at these when the workers have ended, and a poll that waits for them on
 /// its thread would wait for ever, and the shutdown for it.
-pub(super) struct Waits {
+pub(super) struct DriverWaits {
     /// How many polls are in a `block_in_place` for which somebody else goes on as the member.
     in_place: AtomicUsize,
     ended: AtomicBool,
 }
 
-impl Waits {
+impl DriverWaits {
     pub(super) fn new() -> Self {
         Self { in_place: AtomicUsize::new(0), ended: AtomicBool::new(false) }
     }
 }
 
-/// One poll that is in a `block_in_place`, until this is dropped.
+/// One poll (of a task, or of the future of a `block_on`) that is in a `block_in_place`, until this is dropped.
 pub(super) struct IsInPlace(Arc<Shared>);
 
 impl IsInPlace {

@@ -14,8 +14,8 @@
 //! such a look; when it was is told by the polls before and after it, as if all were as long, and its own time
 //! counts as theirs.
 //!
-//! The injector has its turn after a round of the member's own tasks, or [`LOOK_NS`] if a round takes
-//! longer: a task from outside waits no longer than one from inside, which goes to the end of the
+//! The injector has its turn after a round of the member's own tasks ([`ROUNDS`] of them if only bursts of short spawns are there), or
+//! [`LOOK_NS`] if a round takes longer: a task from outside waits no longer than one from inside, which goes to the end of the
 //! ring. But after a batch come as many polls of the member's own as there are of these among all that wait (`fetch.rs`),
 //! however long: otherwise a flood from outside would leave them one for each batch. If its tasks are short, and the own ones not, its turn goes
 //! on with other batches for as long as a round of these takes. And once it was emptied, not again within [`TURN_NS`]: while polls are shorter than a lock, a

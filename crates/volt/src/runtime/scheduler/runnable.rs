@@ -164,19 +164,13 @@ impl Worker<'_> {
     /// Appends to the ring, or what does not fit to the injector.
     #[inline]
     pub(super) fn push(&self, task: NonNull<Header>) {
-        self.push_as(task, false);
-    }
-
-    /// The same, of a task that `is_new` if it was never polled.
-    #[inline]
-    pub(super) fn push_as(&self, task: NonNull<Header>, is_new: bool) {
         // SAFETY: this member owns its ring.
         if !unsafe { self.slot.ring.push_if_room(task) } {
-            self.push_full(task, is_new);
+            self.push_full(task, false);
         }
     }
 
-    /// The same, if there was no room in the ring.
+    /// The same, of a task for which there was no room in the ring. It `is_new` if it was never polled: then this is part of a burst.
     #[cold]
     pub(super) fn push_full(&self, task: NonNull<Header>, is_new: bool) {
         // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.

@@ -26,7 +26,7 @@ use super::distrust::Distrust;
 use super::idle::{Idle, Summary};
 use super::injector::{Chain, Injector, Linked};
 use super::lifo::Lifo;
-use super::living::{Tally, Waits};
+use super::living::{DriverWaits, Tally};
 use super::park::Park;
 use super::quick::{self, Quick};
 use super::ring::{Pushed, Ring};
@@ -184,7 +184,7 @@ pub(crate) struct Shared {
     pub(crate) remote: Counter,
     /// Of threads that are no members: `spawned` is written under the injector's push lock.
     pub(super) outside: Tally,
-    pub(super) waits: Waits,
+    pub(super) waits: DriverWaits,
     pub(crate) driver_turns: Counter,
     pub(super) visits: Visits,
 }
@@ -243,7 +243,7 @@ impl Shared {
             blocking,
             remote: Counter::new(),
             outside: Tally::new(),
-            waits: Waits::new(),
+            waits: DriverWaits::new(),
             driver_turns: Counter::new(),
             visits: Visits::new(),
         });

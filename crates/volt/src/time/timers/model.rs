@@ -46,10 +46,8 @@ fn timers() -> (Arc<Timers>, u64) {
 }
 
 fn try_register(timers: &Timers, sleep: Pin<&mut Sleep>, waker: &Waker) -> Registered {
-    // SAFETY: the shard lives as long as `timers`.
-    let shard = unsafe { timers.shards[0].as_ref() };
-    // SAFETY: owned, pinned, not registered; `Sleep` calls `forget` when it is dropped.
-    unsafe { shard.register(sleep.entry(), waker) }
+    // SAFETY: owned, pinned, not registered; `Sleep` calls `forget` when it is dropped; the shard lives as long as `timers`.
+    unsafe { Shard::register(timers.shards[0], sleep.entry(), waker) }
 }
 
 fn register(timers: &Timers, sleep: Pin<&mut Sleep>, waker: &Waker) -> bool {

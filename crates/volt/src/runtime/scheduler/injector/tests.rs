@@ -86,6 +86,24 @@ fn a_burst_is_told_from_what_comes_from_elsewhere() {
 }
 
 #[test]
+fn what_is_taken_from_behind_it_does_not_make_a_task_one_of_a_burst() {
+    let (nodes, queue) = (nodes(20), Injector::new());
+    for node in &nodes[10..18] {
+        // SAFETY: the nodes outlive the queue, and each is pushed once.
+        unsafe { queue.set_aside(NonNull::from(node)) };
+    }
+    // SAFETY: as above.
+    unsafe { queue.push(NonNull::from(&nodes[18])) };
+    queue.push_chain(nodes[..2].iter().map(NonNull::from).collect(), true);
+    // SAFETY: the nodes are alive.
+    let is_quick = |node: NonNull<Node>| unsafe { node.as_ref() }.value < 10;
+    assert_eq!(values(queue.consumer().pop_batch(4, Some(is_quick))), [10, 0, 1]);
+    assert_eq!(queue.old.lock().unwrap().prompt, 1);
+    assert_eq!(values(queue.consumer().pop_batch(4, CHOOSY)), [18]);
+    assert_eq!(queue.old.lock().unwrap().prompt, 0);
+}
+
+#[test]
 fn a_push_does_not_wait_for_who_takes() {
     let (nodes, queue) = (nodes(3), Injector::new());
     let takes = queue.consumer();
