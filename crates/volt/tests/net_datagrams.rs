@@ -376,7 +376,14 @@ fn events_of_a_descriptor_that_was_closed_elsewhere_are_void() {
 /// Nothing is left open.
 #[test]
 fn no_descriptor_leaks() {
-    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    // But for pipes: a sanitizer that looks at a report has two, to who names its places.
+    let is_ours = |path: &std::path::PathBuf| {
+        let target = std::fs::read_link(path).unwrap_or_default();
+        let target = target.to_string_lossy();
+        ["socket:", "anon_inode:"].iter().any(|kind| target.starts_with(kind))
+    };
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().map(|it| it.unwrap().path());
+    let open = || descriptors().filter(is_ours).count();
     let child = std::env::var_os("VOLT_FD_TEST").is_some();
     if !child {
         // The other tests of this process open descriptors, too: count in a process of its own.
@@ -399,6 +406,9 @@ fn no_descriptor_leaks() {
     };
     work();
     let before = open();
+    let pair = std::os::unix::net::UnixDatagram::pair().unwrap();
+    assert_eq!(open(), before + 2);
+    drop(pair);
     work();
     // The last thread of a runtime may still be on its way out.
     let mut after = open();

@@ -426,7 +426,7 @@ impl Shard {
     /// 3. Its `shard` is `at` or none. That is valid, and of `allocate`: who forgets the entry may free it.
     #[inline]
     pub(super) unsafe fn register(at: NonNull<Self>, entry: &Entry, waker: &Waker) -> Registered {
-        // SAFETY: obligation 3.
+        // SAFETY: valid by obligation 3.
         let this = &*unsafe { at.as_ref() }.0;
         let deadline = entry.deadline();
         let (coarse, is_due) = this.shared.coarse.reaches(deadline, &this.shared.clock);

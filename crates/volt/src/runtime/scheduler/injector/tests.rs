@@ -92,7 +92,7 @@ fn what_is_taken_from_behind_it_does_not_make_a_task_one_of_a_burst() {
         // SAFETY: the nodes outlive the queue, and each is pushed once.
         unsafe { queue.set_aside(NonNull::from(node)) };
     }
-    // SAFETY: as above.
+    // SAFETY: the nodes outlive the queue, and each is pushed once.
     unsafe { queue.push(NonNull::from(&nodes[18])) };
     queue.push_chain(nodes[..2].iter().map(NonNull::from).collect(), true);
     // SAFETY: the nodes are alive.
