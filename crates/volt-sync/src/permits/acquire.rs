@@ -91,20 +91,12 @@ impl AcquirePermits<'_> {
     /// Takes no permits that are there. Who has to wait takes its place all the same: whoever asks later is behind it. (Permits that
     /// come at that moment are taken.)
     #[cold]
-    fn poll_without_budget(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), Closed>> {
+    fn poll_without_budget(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         if self.phase.get() != Phase::Fresh || !self.permits.are_too_few(self.n) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        // User code, which may panic: nothing has happened yet.
-        let waker = cx.waker().clone();
-        match self.as_mut().enqueue(waker) {
-            Some(result) => self.done(result),
-            None => Poll::Pending,
-        }
+        self.take_or_enqueue(cx)
     }
 
     /// Gives others a turn if they were just handed the permits; otherwise waits.
@@ -149,10 +141,15 @@ impl AcquirePermits<'_> {
     }
 
     /// Spins, then queues.
-    fn wait(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+    fn wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         if self.permits.spin_for(self.n) {
             return self.done(Ok(()));
         }
+        self.take_or_enqueue(cx)
+    }
+
+    #[inline]
+    fn take_or_enqueue(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         // User code, which may panic: nothing has happened yet.
         let waker = cx.waker().clone();
         match self.as_mut().enqueue(waker) {

@@ -12,20 +12,26 @@ use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Step, Worker};
 use crate::time::Clock;
 
-/// A worker whose polls take 150 us, and which has sent `sent` of the `there` tasks of the injector.
-fn with_injector(sent: usize, there: usize, test: impl FnOnce(&Worker<'_>)) {
-    let (driver, handle) = Driver::new(1, Clock::real()).unwrap();
+/// The only worker of a scheduler, which `test` ends.
+fn alone(clock: Clock, test: impl FnOnce(&Arc<Shared>, &Worker<'_>)) {
+    let (driver, handle) = Driver::new(1, clock).unwrap();
     let shared = Shared::new(Config::default(), 1, driver, handle);
     let park = shared.park_of(0);
-    let worker = Worker::new(&shared, 0, &park);
-    worker.pace.set_poll_ns(150_000.0);
-    let tasks: Vec<_> = (0..there).map(|i| shared.spawn(async move { i })).collect();
-    assert_eq!(shared.injector.len(), there);
-    worker.sent.set(sent);
-    context::with_worker(&worker, || test(&worker));
-    drop(tasks);
-    shared.begin_shutdown();
-    context::with_worker(&worker, || worker.end());
+    test(&shared, &Worker::new(&shared, 0, &park));
+}
+
+/// A worker whose polls take 150 us, and which has sent `sent` of the `there` tasks of the injector.
+fn with_injector(sent: usize, there: usize, test: impl FnOnce(&Worker<'_>)) {
+    alone(Clock::real(), |shared, worker| {
+        worker.pace.set_poll_ns(150_000.0);
+        let tasks: Vec<_> = (0..there).map(|i| shared.spawn(async move { i })).collect();
+        assert_eq!(shared.injector.len(), there);
+        worker.sent.set(sent);
+        context::with_worker(worker, || test(worker));
+        drop(tasks);
+        shared.begin_shutdown();
+        context::with_worker(worker, || worker.end());
+    });
 }
 
 fn fetch(worker: &Worker<'_>) {
@@ -171,22 +177,20 @@ fn polls_before_a_batch(poll_ns: f32, others: usize) -> u32 {
             }
         }
     }
-    let (driver, handle) = Driver::new(1, Clock::paused()).unwrap();
-    let shared = Shared::new(Config::default(), 1, driver, handle);
-    let park = shared.park_of(0);
-    let worker = Worker::new(&shared, 0, &park);
-    context::with_worker(&worker, || (0..300).for_each(|_| Chain(shared.clone()).spawn()));
-    assert!(!shared.injector.is_empty_for(false));
-    (0..others).for_each(|_| drop(shared.spawn(async {})));
     let mut polls = 0;
-    context::with_worker(&worker, || {
-        while worker.slot.metrics.batch_fetches.get() == 0 {
-            worker.pace.set_poll_ns(poll_ns);
-            assert_eq!(worker.step(), Step::Continue);
-            polls += 1;
-        }
-        shared.begin_shutdown();
-        worker.end();
+    alone(Clock::paused(), |shared, worker| {
+        context::with_worker(worker, || (0..300).for_each(|_| Chain(shared.clone()).spawn()));
+        assert!(!shared.injector.is_empty_for(false));
+        (0..others).for_each(|_| drop(shared.spawn(async {})));
+        context::with_worker(worker, || {
+            while worker.slot.metrics.batch_fetches.get() == 0 {
+                worker.pace.set_poll_ns(poll_ns);
+                assert_eq!(worker.step(), Step::Continue);
+                polls += 1;
+            }
+            shared.begin_shutdown();
+            worker.end();
+        });
     });
     polls
 }
@@ -209,21 +213,19 @@ fn what_short_tasks_spawn_beside_a_full_ring_waits_for_four_rounds() {
 #[test]
 fn only_a_ring_that_is_half_full_lets_a_burst_wait() {
     for (left, waits) in [(127, false), (128, true)] {
-        let (driver, handle) = Driver::new(1, Clock::paused()).unwrap();
-        let shared = Shared::new(Config::default(), 1, driver, handle);
-        let park = shared.park_of(0);
-        let worker = Worker::new(&shared, 0, &park);
-        context::with_worker(&worker, || {
-            (0..300).for_each(|_| drop(shared.spawn(async {})));
-            while worker.slot.ring.len() > left {
-                worker.adopt(worker.slot.ring.pop().unwrap()).run();
-            }
-            worker.pace.set_poll_ns(40.0);
-            let task = worker.next_of_injector();
-            assert_eq!(task.is_none(), waits, "{left}");
-            task.into_iter().for_each(|task| worker.adopt(task).run());
-            shared.begin_shutdown();
-            worker.end();
+        alone(Clock::paused(), |shared, worker| {
+            context::with_worker(worker, || {
+                (0..300).for_each(|_| drop(shared.spawn(async {})));
+                while worker.slot.ring.len() > left {
+                    worker.adopt(worker.slot.ring.pop().unwrap()).run();
+                }
+                worker.pace.set_poll_ns(40.0);
+                let task = worker.next_of_injector();
+                assert_eq!(task.is_none(), waits, "{left}");
+                task.into_iter().for_each(|task| worker.adopt(task).run());
+                shared.begin_shutdown();
+                worker.end();
+            });
         });
     }
 }
