@@ -10,7 +10,7 @@ use crate::bench::{Mode, Sample};
 use crate::load::Mark;
 use crate::record::{Contender, Load, RowResult};
 use crate::registry::Row;
-use crate::stats;
+use crate::{stats, transfer};
 
 pub(crate) use process::{Child, Reexec};
 
@@ -117,6 +117,7 @@ pub(crate) fn measure(
         if asks && !is_wide(&result) {
             break;
         }
+        result.transfer_ns.push(transfer::nanoseconds());
         for index in rotated(extra.len(), round) {
             let contender = &mut result.contenders[index];
             let sample = child(contender, Mode::Time, &format!("round {}", round + 1));
@@ -170,6 +171,7 @@ fn nothing_yet(row: &Row) -> RowResult {
         note: row.note.to_owned(),
         repeats: row.repeats.to_owned(),
         load: Load::default(),
+        transfer_ns: Vec::new(),
         contenders: contenders
             .map(|contender| Contender {
                 name: contender.name.to_owned(),

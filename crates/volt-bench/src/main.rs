@@ -33,6 +33,7 @@ mod registry;
 mod report;
 mod run;
 mod stats;
+mod transfer;
 mod workload;
 
 fn main() -> std::process::ExitCode {

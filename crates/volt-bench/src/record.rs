@@ -11,6 +11,9 @@ use crate::stats::{self, Estimate, Verdict};
 /// Raised when the meaning of a field changes.
 pub(crate) const FORMAT: u32 = 1;
 
+/// Fewer rounds may be two that something else held up.
+const FEWEST_OF_A_KIND: usize = 3;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) format: u32,
@@ -69,6 +72,9 @@ pub(crate) struct RowResult {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) repeats: String,
     pub(crate) load: Load,
+    /// What a cache line took from one processor to another before each round, in nanoseconds; `null` where that could not be seen.
+    #[serde(default)]
+    pub(crate) transfer_ns: Vec<Option<f64>>,
     pub(crate) contenders: Vec<Contender>,
 }
 
@@ -135,6 +141,24 @@ impl RowResult {
     pub(crate) fn against<'a>(&self, other: &'a Contender) -> Option<Standing<'a>> {
         let ratio = stats::ratio(&self.volt()?.rounds, &other.rounds, self.resolution)?;
         Some(Standing { other, ratio, verdict: stats::verdict(ratio) })
+    }
+
+    /// The rounds in which a cache line was fast between the processors and those in which it was slow, where both are
+    /// there: at least [`FEWEST_OF_A_KIND`] of each, on either side of the geometric mean of two times that are
+    /// more than twice apart.
+    pub(crate) fn near_and_far(&self) -> Option<[Vec<usize>; 2]> {
+        let times: Vec<(usize, f64)> =
+            (0..).zip(&self.transfer_ns).filter_map(|(round, ns)| Some((round, (*ns)?))).collect();
+        let low = times.iter().map(|time| time.1).reduce(f64::min)?;
+        let high = times.iter().map(|time| time.1).reduce(f64::max)?;
+        let border = (low * high).sqrt();
+        let of = |near| {
+            let those = times.iter().filter(|time| (time.1 < border) == near);
+            those.map(|time| time.0).collect::<Vec<_>>()
+        };
+        let (near, far) = (of(true), of(false));
+        let both = high > 2.0 * low && near.len().min(far.len()) >= FEWEST_OF_A_KIND;
+        both.then_some([near, far])
     }
 
     /// The row's verdict: Volt against the best peer.
@@ -231,6 +255,7 @@ pub(crate) mod tests {
             note: String::new(),
             repeats: String::new(),
             load: Load { others_percent: 1.0, stolen_percent: 0.0 },
+            transfer_ns: vec![Some(35.0); 9],
             contenders,
         };
         let nine = |v: f64| [v, v * 1.01, v * 0.99, v, v * 1.02, v * 0.98, v, v, v];

@@ -8,7 +8,7 @@ pub(crate) mod markdown;
 pub(crate) mod table;
 
 use crate::record::{Contender, Record, Role, RowResult};
-use crate::stats::{Estimate, Verdict};
+use crate::stats::{self, Estimate, Verdict};
 
 /// Load of other processes from which on a report warns.
 pub(crate) const LOAD_WARNING_PERCENT: f64 = 5.0;
@@ -149,6 +149,21 @@ pub(crate) fn warnings(record: &Record) -> Vec<String> {
     warnings
 }
 
+/// What a cache line took between the processors, over all rounds: the median, and the extremes of the rows' medians.
+fn transfer(record: &Record) -> String {
+    let known = |row: &RowResult| row.transfer_ns.iter().flatten().copied().collect::<Vec<_>>();
+    let all: Vec<f64> = record.rows.iter().flat_map(known).collect();
+    let rows: Vec<f64> = record.rows.iter().filter_map(|row| stats::median(&known(row))).collect();
+    let extreme = |fold: fn(f64, f64) -> f64| rows.iter().copied().reduce(fold).map(number);
+    match (stats::median(&all), extreme(f64::min), extreme(f64::max)) {
+        (Some(median), Some(least), Some(most)) => format!(
+            "; a cache line from one processor to another takes {} ns (in rows {least} to {most})",
+            number(median)
+        ),
+        _ => String::new(),
+    }
+}
+
 /// A line on the machine and the run.
 pub(crate) fn circumstances(record: &Record) -> String {
     let m = &record.machine;
@@ -159,7 +174,7 @@ pub(crate) fn circumstances(record: &Record) -> String {
     };
     format!(
         "{}, {} {}, {} MB, {} {}, rustc {}; source {}; {} run of {:.0} s at {}, {rounds} rounds of {} ms batches; \
-         load of others {:.0} %.",
+         load of others {:.0} %{}.",
         m.cpu,
         m.cpus,
         if m.cpus == 1 { "processor" } else { "processors" },
@@ -173,6 +188,7 @@ pub(crate) fn circumstances(record: &Record) -> String {
         record.started,
         record.batch_ms,
         record.load().others_percent,
+        transfer(record),
     )
 }
 

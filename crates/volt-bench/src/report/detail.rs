@@ -3,6 +3,7 @@
 
 use super::number;
 use crate::record::{Contender, Record, Role, RowResult};
+use crate::stats;
 
 /// A table for every kind of report. The first two columns are text, the others numbers.
 #[derive(Debug)]
@@ -21,7 +22,13 @@ type Column = (&'static str, f64);
 
 /// Those that have anything to show.
 pub(crate) fn tables(record: &Record) -> Vec<Detail> {
-    let mut tables = vec![tails(record), bursts(record), oversubscribed(record), scheduler(record)];
+    let mut tables = vec![
+        tails(record),
+        bursts(record),
+        oversubscribed(record),
+        distances(record),
+        scheduler(record),
+    ];
     tables.retain(|table| !table.lines.is_empty());
     tables
 }
@@ -141,6 +148,40 @@ fn oversubscribed(record: &Record) -> Detail {
     }
 }
 
+/// Each contender in the rounds whose processors were near each other, and in those where they were not.
+fn distances(record: &Record) -> Detail {
+    let mut lines = Vec::new();
+    for row in &record.rows {
+        let Some(kinds) = row.near_and_far() else { continue };
+        let of = |rounds: &[Option<f64>], kind: &[usize]| -> Vec<Option<f64>> {
+            kind.iter().map(|&round| rounds.get(round).copied().flatten()).collect()
+        };
+        for contender in &row.contenders {
+            let value = |kind: &Vec<usize>| {
+                let values: Vec<f64> = of(&contender.rounds, kind).into_iter().flatten().collect();
+                stats::median(&values).map_or_else(|| "-".to_owned(), number)
+            };
+            let ratio = |kind: &Vec<usize>| {
+                let ours = &row.volt().filter(|volt| volt.name != contender.name)?.rounds;
+                stats::ratio(&of(ours, kind), &of(&contender.rounds, kind), row.resolution)
+            };
+            let shown = |kind| ratio(kind).map_or_else(|| "-".to_owned(), |r| number(r.median));
+            let mut line = vec![row.title.clone(), contender.name.clone()];
+            line.extend(kinds.iter().map(value));
+            line.extend(kinds.iter().map(shown));
+            lines.push(line);
+        }
+    }
+    Detail {
+        title: "Near and far processors",
+        about: "Of the rows in whose rounds the host moved the processors: each contender's value while a cache line was fast from \
+                one to the other and while it took at least twice as long, and Volt's over it. Where threads write to the \
+                same memory these are two machines, and a row's median is that of the more frequent one.",
+        headings: &["", "", "near", "far", "Volt / it, near", "far"],
+        lines,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +197,27 @@ mod tests {
             tables[0].lines,
             [["Mutex, 4 tasks", "tokio", "1.50", "-", "81.0", "-", "1.25", "-"]]
         );
+    }
+
+    #[test]
+    fn rounds_with_near_and_with_far_processors_stand_apart() {
+        let mut record = example();
+        assert!(distances(&record).lines.is_empty(), "the processors stayed where they were");
+        let row = &mut record.rows[0];
+        row.transfer_ns = [30.0, 170.0, 31.0, 29.0, 165.0, 32.0, 168.0, 30.0]
+            .map(Some)
+            .into_iter()
+            .chain([None])
+            .collect();
+        for far in [1, 4, 6] {
+            row.contenders[0].rounds[far] = Some(15.0);
+            row.contenders[1].rounds[far] = Some(60.0);
+        }
+        let lines = distances(&record).lines;
+        assert_eq!(lines[0][1..], ["volt", "10.0", "15.0", "-", "-"]);
+        assert_eq!(lines[1][1..], ["tokio", "20.0", "60.0", "0.500", "0.250"]);
+        record.rows[0].transfer_ns[6] = Some(33.0);
+        assert!(distances(&record).lines.is_empty(), "two rounds are too few");
     }
 
     #[test]
