@@ -51,16 +51,50 @@ struct Context {
     guard: u64,
 }
 
-impl Context {
+/// Where a thread keeps its context: word by word, since what was written so cannot be read two words at a time before
+/// it is in the cache, and a copy in between is of two words at a time.
+struct Current {
+    runtime: Cell<*const Shared>,
+    worker: Cell<*const Worker<'static>>,
+    guest: Cell<*const Guest<'static>>,
+    frames: Cell<*const Frame>,
+    waits: Cell<Waits>,
+    guard: Cell<u64>,
+}
+
+impl Current {
     const fn new() -> Self {
         Self {
-            runtime: ptr::null(),
-            worker: ptr::null(),
-            guest: ptr::null(),
-            frames: ptr::null(),
-            waits: Waits::Anywhere,
-            guard: 0,
+            runtime: Cell::new(ptr::null()),
+            worker: Cell::new(ptr::null()),
+            guest: Cell::new(ptr::null()),
+            frames: Cell::new(ptr::null()),
+            waits: Cell::new(Waits::Anywhere),
+            guard: Cell::new(0),
         }
+    }
+
+    #[inline]
+    fn get(&self) -> Context {
+        Context {
+            runtime: self.runtime.get(),
+            worker: self.worker.get(),
+            guest: self.guest.get(),
+            frames: self.frames.get(),
+            waits: self.waits.get(),
+            guard: self.guard.get(),
+        }
+    }
+
+    #[inline]
+    fn set(&self, context: Context) {
+        let Context { runtime, worker, guest, frames, waits, guard } = context;
+        self.runtime.set(runtime);
+        self.worker.set(worker);
+        self.guest.set(guest);
+        self.frames.set(frames);
+        self.waits.set(waits);
+        self.guard.set(guard);
     }
 }
 
@@ -82,13 +116,13 @@ impl Frame {
 
 #[cfg(not(volt_loom))]
 std::thread_local! {
-    static CONTEXT: Cell<Context> = const { Cell::new(Context::new()) };
+    static CONTEXT: Current = const { Current::new() };
     static GUARDS: Cell<u64> = const { Cell::new(0) };
     static STACK: Cell<usize> = const { Cell::new(0) };
 }
 #[cfg(volt_loom)]
 volt_sync::internal::primitive::thread_local! {
-    static CONTEXT: Cell<Context> = Cell::new(Context::new());
+    static CONTEXT: Current = Current::new();
     static GUARDS: Cell<u64> = Cell::new(0);
     static STACK: Cell<usize> = Cell::new(0);
 }
@@ -97,17 +131,14 @@ volt_sync::internal::primitive::const_thread_local! {
     static HOOK_OF: Cell<Option<usize>> = Cell::new(None);
 }
 
-/// (Not as what `with` returns: that would be compared with the byte that stands for "no context" in a `Result` of one.)
 #[inline]
 fn get() -> Context {
-    let mut context = Context::new();
-    CONTEXT.with(|cell| context = cell.get());
-    context
+    CONTEXT.with(Current::get)
 }
 
 #[inline]
 fn set(context: Context) {
-    CONTEXT.with(|cell| cell.set(context));
+    CONTEXT.with(|current| current.set(context));
 }
 
 /// Calls `f` with another context.
