@@ -156,3 +156,21 @@ fn urgent_data_is_readable_where_it_is_of_interest() {
         assert_eq!(bounded(received).await.unwrap(), 1);
     });
 }
+
+/// As in Tokio: it was ready when that was said, and may be used up by the time of the next look.
+#[test]
+fn who_has_retained_what_is_ready_may_find_that_it_is_not_any_more() {
+    each(|| async {
+        let (socket, mut peer) = pair();
+        peer.write_all(b"x").unwrap();
+        let fd = AsyncFd::new(socket).unwrap();
+        let mut guard = bounded(fd.readable()).await.unwrap();
+        guard.retain_ready();
+        assert!(guard.ready().is_readable());
+        let mut read = || guard.try_io(|fd| fd.get_ref().read(&mut [0]));
+        assert_eq!(read().unwrap().unwrap(), 1);
+        assert!(read().is_err());
+        assert!(guard.ready().is_empty());
+        assert!(stays_pending(fd.readable()).await);
+    });
+}

@@ -311,7 +311,6 @@ fn an_async_fd_waits_until_its_readiness_is_cleared() {
         writer.write_all(b"c").unwrap();
         let mut guard = fd.readable_mut().await.unwrap();
         guard.retain_ready();
-        guard.clear_ready();
         assert_eq!(guard.get_inner_mut().read(&mut buf).unwrap(), 1);
         let mut guard = fd.readable().await.unwrap();
         guard.clear_ready_matching(Ready::READABLE);

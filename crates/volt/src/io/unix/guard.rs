@@ -136,7 +136,7 @@ macro_rules! guard {
                 }
             }
 
-            /// Says that the descriptor is still ready: the guard does nothing any more.
+            /// Says that the descriptor is still ready. That changes nothing: what this guard finds afterwards clears it as ever.
             ///
             /// # Examples
             /// ```
@@ -152,9 +152,7 @@ macro_rules! guard {
             /// # Ok(()) })
             /// # }
             /// ```
-            pub fn retain_ready(&mut self) {
-                self.found = None;
-            }
+            pub fn retain_ready(&mut self) {}
 
             /// What the descriptor is ready for.
             ///
