@@ -35,9 +35,9 @@ const BATCH: usize = 32;
 /// ```
 pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     let path = path.as_ref().to_owned();
-    let entries = blocking("fs::read_dir", move || std::fs::read_dir(path)).await?;
-    let listing = Listing { entries, more: true, ready: VecDeque::with_capacity(BATCH) };
-    Ok(ReadDir(State::Idle(listing)))
+    // The first entries come with it: most directories take one trip to the pool.
+    let listing = blocking("fs::read_dir", move || std::fs::read_dir(path).map(Listing::begin));
+    Ok(ReadDir(State::Idle(listing.await?)))
 }
 
 /// Made by [`read_dir`]. The order of the entries is the file system's.
@@ -82,6 +82,11 @@ struct Listing {
 }
 
 impl Listing {
+    /// With the first batch.
+    fn begin(entries: std::fs::ReadDir) -> Self {
+        Self { entries, more: true, ready: VecDeque::with_capacity(BATCH) }.fetch()
+    }
+
     fn fetch(mut self) -> Self {
         for entry in self.entries.by_ref().take(BATCH) {
             self.ready.push_back(entry.map(DirEntry::new));
