@@ -156,3 +156,39 @@ fn who_connects_to_a_path_in_a_loop_lets_the_listener_accept() {
         acceptor.await.unwrap();
     }));
 }
+
+/// From now on this thread's `connect` finds no port. False if the system allows no such filter.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn leave_no_ports() -> bool {
+    let step = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let answer = libc::BPF_RET | libc::BPF_K;
+    let mut filter = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_connect as u32),
+        step(answer, 0, libc::SECCOMP_RET_ERRNO | libc::EAGAIN as u32),
+        step(answer, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: takes numbers, and only takes rights from this thread.
+    let unprivileged = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    let mode = libc::SECCOMP_MODE_FILTER;
+    // SAFETY: the kernel copies the program, which is valid and as long as it says.
+    let filtered = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) };
+    unprivileged == 0 && filtered == 0
+}
+
+/// The system says then that it would block, and no event ever says more.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[test]
+#[allow(clippy::disallowed_methods, reason = "a thread of its own for the filter")]
+fn who_has_no_port_to_connect_from_is_not_connected() {
+    let one = std::thread::spawn(|| {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        let connect = socket.connect("127.0.0.1:9".parse().unwrap());
+        leave_no_ports().then(|| runtime.block_on(bounded(connect)).unwrap_err().kind())
+    });
+    if let Some(kind) = one.join().unwrap() {
+        assert_eq!(kind, ErrorKind::WouldBlock);
+    }
+}

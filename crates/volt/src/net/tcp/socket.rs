@@ -365,11 +365,8 @@ impl TcpSocket {
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         let handle = Handle::current("TcpSocket::connect");
         match self.socket.connect(&addr.into()) {
-            Ok(()) => {}
-            #[cfg(unix)]
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+            Err(error) if !is_under_way(&error) => return Err(error),
+            _ => {}
         }
         let io = mio::net::TcpStream::from_std(self.socket.into());
         TcpStream::finish_connect(handle, io).await
@@ -400,6 +397,14 @@ impl TcpSocket {
         let io = mio::net::TcpListener::from_std(self.socket.into());
         TcpListener::new("TcpSocket::listen", io)
     }
+}
+
+/// Whether it connects, and an event will say how that ends. (On unix one that would block does not: there was no port for it.)
+fn is_under_way(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    return error.raw_os_error() == Some(libc::EINPROGRESS);
+    #[cfg(not(unix))]
+    return error.kind() == io::ErrorKind::WouldBlock;
 }
 
 fn saturate(size: usize) -> u32 {
