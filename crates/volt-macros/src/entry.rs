@@ -69,9 +69,11 @@ fn try_expand(
     };
     let braces = function.block.brace_token;
     let (declared, future) = future(&mut function, runtime)?;
+    // With `return`, for those who ask clippy for it everywhere, and who could not write it here.
     *function.block = syn::parse2(quote! {{
         #declared
-        #runtime::macro_support::#block_on(#builder, #future)
+        #[allow(clippy::diverging_sub_expression, clippy::needless_return)]
+        return #runtime::macro_support::#block_on(#builder, #future);
     }})?;
     // The user's: a function with braces of a macro's is not reported if it is never used.
     function.block.brace_token = braces;
@@ -286,6 +288,17 @@ mod tests {
                 "`worker_threads` needs",
             ),
             (quote! { worker_threads = 0 }, quote! { async fn main() {} }, "`worker_threads` is"),
+            (quote! { worker_threads }, quote! { async fn main() {} }, "`name = value`"),
+            (
+                quote! { multi_thread },
+                quote! { async fn main() {} },
+                "`flavor = \\\"multi_thread\\\"`",
+            ),
+            (
+                quote! { basic_scheduler },
+                quote! { async fn main() {} },
+                "`flavor = \\\"current_thread\\\"`",
+            ),
             (quote! { name = "" }, quote! { async fn main() {} }, "`name` is a text"),
             (quote! { start_paused = true }, quote! { async fn main() {} }, "needs `flavor"),
             (

@@ -76,7 +76,7 @@ impl Options {
 
     fn read_one(&mut self, meta: Meta, given: &mut Vec<Path>) -> Result<()> {
         let Meta::NameValue(MetaNameValue { path, value, .. }) = &meta else {
-            return Err(Error::new_spanned(meta, "expected `name = value`"));
+            return Err(Error::new_spanned(&meta, without_value(&meta)));
         };
         let name = path.get_ident().map(ToString::to_string).unwrap_or_default();
         match name.as_str() {
@@ -97,6 +97,19 @@ impl Options {
         given.push(path.clone());
         Ok(())
     }
+}
+
+/// What is to be said of an option that is not `name = value`: mostly a flavor's name alone, also as Tokio's first
+/// versions had it.
+fn without_value(meta: &Meta) -> String {
+    let word = meta.path().get_ident().map(ToString::to_string).unwrap_or_default();
+    let expected = match word.as_str() {
+        "multi_thread" | "threaded_scheduler" => "flavor = \"multi_thread\"",
+        "current_thread" | "basic_scheduler" => "flavor = \"current_thread\"",
+        "local" => "flavor = \"local\"",
+        _ => "name = value",
+    };
+    format!("expected `{expected}`")
 }
 
 fn literal(value: &Expr) -> Option<&Lit> {

@@ -38,6 +38,14 @@ async fn with_never() -> ! {
     panic!("it never returns")
 }
 
+/// Clippy, asked for each `return`, asks for none in what the attribute adds.
+#[deny(clippy::implicit_return)]
+#[allow(clippy::needless_return, reason = "the opposite")]
+#[volt::main(flavor = "current_thread")]
+async fn with_return() -> u32 {
+    return 3;
+}
+
 #[test]
 #[should_panic(expected = "it never returns")]
 fn a_body_may_never_return() {
@@ -55,6 +63,7 @@ fn main_returns_what_the_body_returns() {
     assert_eq!(with_arguments(1, "2"), Ok("3".to_owned()));
     assert!(with_arguments(1, "x").is_err());
     assert_eq!(with_impl().to_string(), "3");
+    assert_eq!(with_return(), 3);
 }
 
 #[volt::test]
