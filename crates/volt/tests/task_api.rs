@@ -301,7 +301,8 @@ fn task_locals_follow_their_task() {
                             assert_eq!(NUMBER.get(), n);
                             task::yield_now().await;
                         }
-                        assert!(volt::spawn(async { NUMBER.try_get() }).await.unwrap().is_err());
+                        let child = volt::spawn(async { NUMBER.get() }).await.unwrap_err();
+                        assert!(child.to_string().contains("inherits none"), "{child}");
                         NUMBER.sync_scope(n + 1, || NUMBER.get())
                     }))
                 })

@@ -171,7 +171,7 @@ impl<T: 'static> LocalKey<T> {
     {
         match self.try_with(f) {
             Ok(result) => result,
-            Err(error) => panic!("cannot access a task-local value: {error}"),
+            Err(error) => panic!("{error}"),
         }
     }
 
@@ -350,7 +350,8 @@ impl fmt::Debug for AccessError {
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("task-local value not set: this is inside of no `scope` of the key")
+        f.write_str("task-local value not set: this is inside of no `scope` of the key")?;
+        f.write_str(", and a spawned task inherits none")
     }
 }
 
