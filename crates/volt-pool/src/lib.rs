@@ -18,6 +18,8 @@
 //! **Panics** of closures are caught where they run and go on in whoever waits for them, after all
 //! that the wait is for has ended. The pool survives.
 //!
+//! With the crate `volt-rt` all of it is in `volt::pool`, without it in `volt_pool`, as in the examples here.
+//!
 //! # Examples
 //!
 //! ```

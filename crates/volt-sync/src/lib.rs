@@ -5,6 +5,8 @@
 //! those of `tokio::sync`. A wait allocates nothing, whoever waits first is served first, and every
 //! future may be dropped at any point: what that gives back or passes on stands at each of them.
 //!
+//! With the crate `volt-rt` all of it is in `volt::sync`, without it in `volt_sync`, as in the examples here.
+//!
 //! # Which channel?
 //!
 //! | Wanted                                                      | Take                             |

@@ -34,6 +34,9 @@ use super::waker;
 /// });
 /// ```
 ///
+/// # Panics
+/// When polled again after it was ready.
+///
 /// # Cancel safety
 /// Polling a `&mut JoinHandle` in a `select!` loses nothing: the output stays until it is taken.
 ///
