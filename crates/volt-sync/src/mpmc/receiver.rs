@@ -117,6 +117,7 @@ impl<T> Receiver<T> {
     /// assert!(weak.upgrade().is_none());
     /// assert!(tx.is_closed());
     /// ```
+    #[must_use = "a weak receiver is made, and this one is there as before"]
     pub fn downgrade(&self) -> WeakReceiver<T> {
         WeakReceiver { channel: self.channel.clone() }
     }

@@ -133,6 +133,7 @@ impl<T> Sender<T> {
     /// assert!(weak.upgrade().is_none());
     /// assert!(rx.is_closed());
     /// ```
+    #[must_use = "a weak sender is made, and this one is there as before"]
     pub fn downgrade(&self) -> WeakSender<T> {
         WeakSender { channel: self.channel.clone() }
     }

@@ -412,6 +412,7 @@ impl<T> Sender<T> {
     /// drop(tx);
     /// assert!(weak.upgrade().is_none());
     /// ```
+    #[must_use = "a weak sender is made, and this one is there as before"]
     pub fn downgrade(&self) -> WeakSender<T> {
         WeakSender::new(&self.shared)
     }

@@ -125,6 +125,7 @@ impl<T> UnboundedSender<T> {
     /// assert!(weak.upgrade().is_none());
     /// assert!(rx.is_closed());
     /// ```
+    #[must_use = "a weak sender is made, and this one is there as before"]
     pub fn downgrade(&self) -> WeakUnboundedSender<T> {
         WeakUnboundedSender::new(&self.shared)
     }

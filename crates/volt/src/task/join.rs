@@ -136,6 +136,7 @@ impl<T> JoinHandle<T> {
     ///     assert!(task.await.unwrap_err().is_cancelled());
     /// });
     /// ```
+    #[must_use = "the handle aborts nothing by itself"]
     pub fn abort_handle(&self) -> AbortHandle {
         if let Some(header) = self.header() {
             header.state.ref_inc();
