@@ -44,6 +44,7 @@ pub(crate) fn build(packages: &[&str], target: &str) -> Command {
     for package in packages {
         command.args(["-p", package]);
     }
+    command.args(["--features", "loom"]);
     // The models use a part of the code, and mutants less.
     command.env("RUSTFLAGS", "--cfg volt_loom -A dead_code -A unused_imports");
     command.arg("--target-dir").arg(root().join(target));
