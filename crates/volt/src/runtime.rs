@@ -160,6 +160,11 @@ use scheduler::worker::{Turn, Worker};
 /// the background. So it does in [`on_thread_start`](Builder::on_thread_start) and
 /// [`on_thread_stop`](Builder::on_thread_stop), which are part of what a thread of it does.
 ///
+/// # Shutdown
+/// Once a shutdown drops tasks, new ones are refused, also in these drops: the future is dropped at once, and the
+/// [`JoinHandle`] says that it is cancelled. A closure of `spawn_blocking` still runs if a thread takes it before
+/// the last task is gone, and is dropped otherwise.
+///
 /// A future's drop may block at a shutdown, and wait there for another task of the runtime, by
 /// [`JoinHandle::join`] or `block_on` (on a worker in `block_in_place`, as ever): that task is cancelled
 /// meanwhile, if need be by the very thread that waits. Two drops that wait for each other wait for

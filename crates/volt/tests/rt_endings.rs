@@ -1,21 +1,26 @@
 //! Ends of runtimes in awkward places: in destructors of thread-locals, in hooks, where futures are polled.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use volt::runtime::{Builder, Handle, Runtime};
+use volt::runtime::{Builder, Handle, LocalRuntime, Runtime};
+use volt::task::{JoinHandle, JoinSet, spawn_local};
 
 const HANGS: Duration = Duration::from_secs(20);
 
-/// Calls its closure when its thread ends.
-struct AtEnd(Option<Box<dyn FnOnce()>>);
+/// Calls its closure when it is dropped.
+struct AtEnd<F: FnOnce() = Box<dyn FnOnce()>>(Option<F>);
 
-impl Drop for AtEnd {
+impl<F: FnOnce()> Drop for AtEnd<F> {
     fn drop(&mut self) {
         if let Some(work) = self.0.take() {
             work();
@@ -379,5 +384,132 @@ fn what_a_drop_waits_for_at_a_shutdown_ends_at_once() {
                 assert!(for_timer && message.contains("has been shut down"), "{message}");
             }
         }
+    }
+}
+
+/// A runtime of one of the kinds that there are.
+enum Any {
+    Local(LocalRuntime),
+    Other(Runtime),
+}
+
+impl Any {
+    /// Calls `f` when it drops an idle task; a local one, if `local`.
+    fn at_drop(&self, local: bool, f: impl FnOnce() + Send + 'static) {
+        let at_drop = AtEnd(Some(f));
+        let (idle, is_idle) = mpsc::channel();
+        let task = async move {
+            let _at_drop = at_drop;
+            volt::join!(std::future::pending::<()>(), async { idle.send(()).unwrap() });
+        };
+        match self {
+            Self::Local(runtime) if local => drop(runtime.spawn_local(task)),
+            Self::Local(runtime) => drop(runtime.handle().spawn(task)),
+            Self::Other(runtime) => drop(runtime.spawn(task)),
+        }
+        match self {
+            Self::Local(runtime) => runtime.block_on(volt::task::yield_now()),
+            Self::Other(runtime) => runtime.block_on(volt::task::yield_now()),
+        }
+        is_idle.recv().unwrap();
+    }
+}
+
+/// Calls `test` with each kind of runtime, and whether the task is to be local, on a thread of its own, which is to return.
+fn with_all_kinds(test: fn(Any, bool)) {
+    for (workers, local) in
+        [(None, true), (None, false), (Some(0), false), (Some(1), false), (Some(2), false)]
+    {
+        let (end, ended) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = match workers {
+                None => Any::Local(LocalRuntime::new().unwrap()),
+                Some(0) => Any::Other(builder(false).build().unwrap()),
+                Some(n) => Any::Other(builder(true).worker_threads(n).build().unwrap()),
+            };
+            test(runtime, local);
+            end.send(()).unwrap();
+        });
+        if ended.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            panic!("it hangs: {workers:?} {local}");
+        }
+        thread.join().unwrap();
+    }
+}
+
+/// At once, so that it may even wait there with another executor. (What runs on a thread of its own is not.)
+#[test]
+fn what_a_drop_spawns_at_a_shutdown_is_refused() {
+    fn is_cancelled<T>(mut task: JoinHandle<T>) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        matches!(Pin::new(&mut task).poll(&mut cx), Poll::Ready(Err(error)) if error.is_cancelled())
+    }
+    with_all_kinds(|runtime, local| {
+        let (tell, told) = mpsc::channel();
+        let is_local = matches!(runtime, Any::Local(_));
+        runtime.at_drop(local, move || {
+            let (owned, handle) = (Arc::new(()), Handle::current());
+            let future = || {
+                let owned = owned.clone();
+                async move { drop(owned) }
+            };
+            let mut all =
+                vec![is_cancelled(volt::spawn(future())), is_cancelled(handle.spawn(future()))];
+            let mut set = JoinSet::new();
+            set.spawn(future());
+            set.spawn_on(future(), &handle);
+            if is_local {
+                all.push(is_cancelled(spawn_local(future())));
+                set.spawn_local(future());
+            }
+            while let Some(joined) = set.try_join_next() {
+                all.push(joined.unwrap_err().is_cancelled());
+            }
+            // The futures are gone as well.
+            all.push(set.is_empty() && Arc::strong_count(&owned) == 1);
+            let (run, runs) = mpsc::channel();
+            drop(volt::task::spawn_blocking(move || run.send(()).unwrap()));
+            all.push(runs.recv_timeout(HANGS).is_ok());
+            tell.send(all).unwrap();
+        });
+        drop(runtime);
+        let all = told.recv().unwrap();
+        assert!(all.iter().all(|&it| it) && all.len() >= 6, "{all:?}");
+    });
+}
+
+/// A task of either kind that is dropped later, or a timer that nobody looks at any more.
+#[test]
+fn a_local_drop_may_wait_for_what_ends_later() {
+    for what in 0..3 {
+        let (end, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = LocalRuntime::new().unwrap();
+            let handle = runtime.handle().clone();
+            let later = Rc::new(Cell::new(None::<JoinHandle<()>>));
+            let waits = AtEnd(Some({
+                let later = later.clone();
+                move || match later.take() {
+                    Some(task) => assert!(handle.block_on(task).unwrap_err().is_cancelled()),
+                    None => {
+                        let sleep = || handle.block_on(volt::time::sleep(HANGS));
+                        catch_unwind(AssertUnwindSafe(sleep)).unwrap_err();
+                    }
+                }
+            }));
+            drop(runtime.spawn_local(async move {
+                let _waits = waits;
+                std::future::pending::<()>().await;
+            }));
+            match what {
+                0 => later.set(Some(runtime.spawn_local(std::future::pending()))),
+                1 => later.set(Some(runtime.handle().spawn(std::future::pending()))),
+                _ => {}
+            }
+            runtime.block_on(volt::task::yield_now());
+            drop(runtime);
+            end.send(()).unwrap();
+        });
+        ended.recv_timeout(HANGS).expect("it hangs");
     }
 }

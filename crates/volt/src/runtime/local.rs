@@ -23,7 +23,8 @@ use crate::task::{Home, JoinHandle, LocalSet};
 /// [`JoinHandle::join`], runs none, and its timers and sockets wait as well. (The handle's `block_on` on this thread runs those that
 /// are `Send`; a local one waits.)
 ///
-/// Dropping it drops all tasks, on this thread, those that are local first.
+/// Dropping it drops all tasks, on this thread, those that are local first. What these drops spawn, of either kind, is
+/// [refused](Runtime#shutdown).
 ///
 /// # Examples
 /// ```
@@ -47,8 +48,9 @@ use crate::task::{Home, JoinHandle, LocalSet};
 /// Dropping it where futures are polled panics, as for a [`Runtime`].
 #[derive(Debug)]
 pub struct LocalRuntime {
-    set: LocalSet,
+    // First: its shutdown drops the set's tasks.
     runtime: Runtime,
+    set: LocalSet,
 }
 
 /// Options of a [`LocalRuntime`] alone. There are none yet.
@@ -85,7 +87,7 @@ impl LocalRuntime {
     ) -> io::Result<Self> {
         let set = LocalSet::new();
         let runtime = build(Home::new(&set))?;
-        Ok(Self { set, runtime })
+        Ok(Self { runtime, set })
     }
 
     /// A handle, with which other threads spawn tasks that are `Send`. They run on this runtime's thread.
@@ -201,7 +203,6 @@ impl LocalRuntime {
     /// If called where futures are polled.
     #[track_caller]
     pub fn shutdown_timeout(mut self, timeout: Duration) {
-        self.close();
         self.runtime.shut_down(Some(timeout));
     }
 
@@ -218,20 +219,8 @@ impl LocalRuntime {
     pub fn shutdown_background(self) {
         self.shutdown_timeout(Duration::ZERO);
     }
-
-    /// Drops the local tasks, whose destructors are in this runtime.
-    fn close(&self) {
-        let _entered = self.enter();
-        self.set.close();
-    }
 }
 
 // As of a `Runtime`: a panic ends its task, or leaves `block_on`, and what the set has is consistent then.
 impl UnwindSafe for LocalRuntime {}
 impl RefUnwindSafe for LocalRuntime {}
-
-impl Drop for LocalRuntime {
-    fn drop(&mut self) {
-        self.close();
-    }
-}

@@ -285,10 +285,7 @@ impl LocalSet {
     /// # });
     /// ```
     pub fn enter(&self) -> LocalEnterGuard {
-        LocalEnterGuard {
-            outer: replace_current(Some((level::current(), self.shared.clone()))),
-            _not_send: PhantomData,
-        }
+        Shared::enter(&self.shared)
     }
 
     /// Registers a driver.
@@ -368,20 +365,9 @@ impl LocalSet {
         self.drive(|| f(cx))
     }
 
-    /// Makes the set current, and driven by this thread, while `f` runs.
     fn drive<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Restore(*const Driven);
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                let _ended = DRIVEN.try_with(|driven| driven.set(self.0));
-            }
-        }
-        let _current = self.enter();
-        let outer = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
-        let frame = Driven { set: Arc::as_ptr(&self.shared), outer };
-        let _restore = Restore(outer);
-        let _ended = DRIVEN.try_with(|driven| driven.set(&raw const frame));
-        f()
+        // SAFETY: a `LocalSet` stays on its thread.
+        unsafe { Shared::drive(&self.shared, f) }
     }
 }
 
@@ -416,6 +402,32 @@ impl Shared {
             }
         }
         join
+    }
+
+    fn enter(this: &Arc<Self>) -> LocalEnterGuard {
+        LocalEnterGuard {
+            outer: replace_current(Some((level::current(), this.clone()))),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Makes the set current, and driven by this thread, while `f` runs.
+    ///
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn drive<R>(this: &Arc<Self>, f: impl FnOnce() -> R) -> R {
+        struct Restore(*const Driven);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                let _ended = DRIVEN.try_with(|driven| driven.set(self.0));
+            }
+        }
+        let _current = Self::enter(this);
+        let outer = DRIVEN.try_with(Cell::get).unwrap_or(ptr::null());
+        let frame = Driven { set: Arc::as_ptr(this), outer };
+        let _restore = Restore(outer);
+        let _ended = DRIVEN.try_with(|driven| driven.set(&raw const frame));
+        f()
     }
 
     fn is_driven(&self) -> bool {
@@ -494,30 +506,44 @@ impl Future for LocalSet {
     }
 }
 
-impl LocalSet {
-    /// Drops all tasks, and what is spawned later at once.
-    pub(crate) fn close(&self) {
-        self.drive(|| {
-            self.shared.owned.close_and_cancel(|| ());
-            let mut attempt = 0;
-            while !self.shared.owned.is_empty() {
-                // SAFETY: a `LocalSet` stays on its thread.
-                match unsafe { self.shared.pop(false) } {
-                    Some(task) => drop(task),
-                    None => {
-                        // Some thread is about to queue a task: a few instructions more.
-                        spin(attempt);
-                        attempt += 1;
-                    }
-                }
+impl Shared {
+    /// Drops all tasks that can be reached, and what is spawned later at once.
+    ///
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn cancel(this: &Arc<Self>) {
+        let cancel = || {
+            this.owned.close_and_cancel(|| ());
+            // SAFETY: we are on the set's thread.
+            while let Some(task) = unsafe { this.pop(false) } {
+                drop(task);
             }
-        });
+        };
+        // SAFETY: the same obligation.
+        unsafe { Self::drive(this, cancel) };
+    }
+
+    /// Drops all tasks, and what is spawned later at once. Not within the drop of one of them, which would wait for itself.
+    ///
+    /// # Safety
+    /// The caller is on the thread of the `LocalSet`.
+    unsafe fn close(this: &Arc<Self>) {
+        for attempt in 0.. {
+            // SAFETY: the same obligation.
+            unsafe { Self::cancel(this) };
+            if this.owned.is_empty() {
+                return;
+            }
+            // Some thread is about to queue a task: a few instructions more.
+            spin(attempt);
+        }
     }
 }
 
 impl Drop for LocalSet {
     fn drop(&mut self) {
-        self.close();
+        // SAFETY: a `LocalSet` stays on its thread.
+        unsafe { Shared::close(&self.shared) };
     }
 }
 

@@ -30,6 +30,7 @@ use super::park::{Park, ROOT};
 use super::threads::wait_briefly;
 use super::worker::Worker;
 use crate::runtime::{context, level};
+use crate::task::Home;
 
 /// Sleeps until the future of this thread was woken, which it may have been already, and polls it. A
 /// canceller drops tasks meanwhile.
@@ -66,14 +67,16 @@ fn cancel(park: &Arc<Park>) -> bool {
         if !shared.is_shut_down() {
             return;
         }
-        if shared.has_tasks() {
+        let has_tasks =
+            || shared.has_tasks() || shared.config.home.as_ref().is_some_and(Home::has_tasks);
+        if has_tasks() {
             // More than where tasks are run: a thread that is here because of that limit goes on.
             assert!(
                 !stack_is_used_up_by(2),
                 "blocking calls are nested too deeply in drops of futures: each waits for the next one"
             );
             level::above(|_| context::as_canceller(shared, || shared.shut_down_inside()));
-            left |= shared.has_tasks();
+            left |= has_tasks();
         }
         // What this thread waits for may be one of these, and it is the one that would look.
         shared.end_waits();

@@ -195,10 +195,16 @@ impl Shared {
         task.refuse();
     }
 
-    /// From now on no task is accepted, and none becomes idle. Drops those that are idle.
-    pub(super) fn close(&self) {
+    /// From now on no task is accepted.
+    pub(super) fn refuse_all(&self) {
         // ORD relaxed: for guests [LV2], for threads outside the lock.
         self.injector.between_pushes(|| self.closed.store(true, Relaxed));
+    }
+
+    /// From now on no task is accepted, and none becomes idle. Drops those that are idle, and local ones before.
+    pub(super) fn close(&self) {
+        self.refuse_all();
+        self.config.home.iter().for_each(Home::cancel);
         self.owned.close_and_cancel(|| self.count_finished());
     }
 

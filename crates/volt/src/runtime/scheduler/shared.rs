@@ -42,7 +42,7 @@ use crate::runtime::driver::{self, Driver};
 use crate::runtime::id::Id;
 use crate::runtime::metrics::{Counter, SlotMetrics};
 use crate::runtime::slow_poll::SlowPolls;
-use crate::task::{self, Header, JoinHandle, Notified, OwnedTasks};
+use crate::task::{self, Header, Home, JoinHandle, Notified, OwnedTasks};
 
 /// Places in a worker's ring.
 const RING: usize = if cfg!(volt_loom) { 4 } else { 256 };
@@ -558,10 +558,12 @@ impl Shared {
         }
     }
 
-    /// Drops all tasks of a current-thread runtime. Waits until `deadline` for those that other threads poll
+    /// Drops all tasks of a current-thread runtime, local ones first. Waits until `deadline` for those that other threads poll
     /// (its guest, in a long poll) or are about to queue; these threads see to them when they are done.
     pub(crate) fn shut_down_current_thread(&self, deadline: Option<Instant>) {
         context::as_canceller(&self.to_arc(), || {
+            self.refuse_all();
+            self.config.home.iter().for_each(Home::close);
             self.shut_down_inside();
             self.drain_to_the_last(deadline, || false);
         });

@@ -1,8 +1,8 @@
 //! The set of a `LocalRuntime`: where `spawn_local` spawns in all that its thread does for the runtime.
 //!
 //! A set is the current one while it is driven (`local.rs`). But a runtime's thread also polls tasks that are not the set's, with the set
-//! driven by the future of `block_on` in between. So the runtime knows its set, and on which thread it may be used.
-#![forbid(unsafe_code)]
+//! driven by the future of `block_on` in between. So the runtime knows its set, and on which thread it may be used; and its
+//! shutdown, which refuses new tasks of both kinds first, drops the set's.
 
 use std::thread::ThreadId;
 
@@ -28,6 +28,27 @@ impl Home {
     /// True on its thread.
     pub(crate) fn is_here(&self) -> bool {
         std::thread::current().id() == self.thread
+    }
+
+    /// Drops all of its tasks, and what is spawned later at once, on its thread.
+    pub(crate) fn close(&self) {
+        if self.is_here() {
+            // SAFETY: this is the set's thread.
+            unsafe { Shared::close(&self.set) };
+        }
+    }
+
+    /// The same, but for those on this thread's stack, and on their way into a queue.
+    pub(crate) fn cancel(&self) {
+        if self.is_here() {
+            // SAFETY: this is the set's thread.
+            unsafe { Shared::cancel(&self.set) };
+        }
+    }
+
+    /// True on its thread if [`cancel`](Self::cancel) may find tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.is_here() && !self.set.owned.is_empty()
     }
 
     /// How many of its tasks have not completed.
