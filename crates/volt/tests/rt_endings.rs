@@ -309,6 +309,36 @@ fn what_a_poll_waits_for_in_block_in_place_ends_with_the_runtime() {
     }
 }
 
+/// In its first call another thread goes on as the worker, so that what it waits for later is nothing that a worker waits for.
+#[test]
+fn what_the_rest_of_such_a_poll_waits_for_ends_as_well() {
+    for in_place in [true, false] {
+        let runtime = builder(true).build().unwrap();
+        let (begin, begins) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        runtime.spawn(async move {
+            volt::task::block_in_place(|| ());
+            let handle = Handle::current();
+            let waits = move || {
+                handle.block_on(async {
+                    let wait = volt::time::sleep(Duration::from_secs(3600));
+                    volt::join!(wait, async { begin.send(()) }).1.unwrap();
+                });
+            };
+            if in_place {
+                let waits = || volt::task::block_in_place(waits);
+                tell.send(catch_unwind(AssertUnwindSafe(waits)).is_err()).unwrap();
+            } else {
+                let joined = volt::task::spawn_blocking(waits).join();
+                tell.send(joined.unwrap_err().is_panic()).unwrap();
+            }
+        });
+        begins.recv().unwrap();
+        std::thread::spawn(move || drop(runtime));
+        assert!(told.recv_timeout(HANGS).expect("it hangs"));
+    }
+}
+
 /// A worker that waits in a blocking join does not end before whom it joins, and no worker is the last one until it does.
 #[test]
 fn what_somebody_waits_for_who_is_joined_ends_with_the_runtime() {

@@ -562,7 +562,9 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         let Some(worker) = worker else { return (None, None) };
         worker.note_blocking_kind();
         if worker.hand_over() {
-            (None, Some(IsInPlace::of(worker.shared.clone())))
+            // A worker is until the end of its poll.
+            let is_guest = worker.index >= worker.shared.workers;
+            (None, is_guest.then(|| IsInPlace::of(worker.shared.clone())))
         } else {
             (Some(worker.shared.clone()), None)
         }
@@ -630,6 +632,7 @@ impl Worker<'_> {
             }
             if crate::runtime::hand_over_worker(self.shared, self.index, self.turn()).is_ok() {
                 self.handed_over.set(true);
+                self.in_place.set(Some(IsInPlace::of(self.shared.clone())));
                 context::set_worker(ptr::null());
                 return true;
             }

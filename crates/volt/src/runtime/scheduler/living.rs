@@ -119,7 +119,7 @@ impl Tally {
 /// Waits for timers and sockets in the end: nobody looks at these when the workers have ended, and a poll that waits for them on
 /// its thread would wait for ever, and the shutdown for it.
 pub(super) struct DriverWaits {
-    /// How many polls are in a `block_in_place` for which somebody else goes on as the member.
+    /// How many polls are in a `block_in_place` for which somebody else goes on as the member, or in what comes after that.
     in_place: AtomicUsize,
     ended: AtomicBool,
 }
@@ -130,7 +130,8 @@ impl DriverWaits {
     }
 }
 
-/// One poll (of a task, or of the future of a `block_on`) that is in a `block_in_place`, until this is dropped.
+/// One poll (of a task, or of the future of a `block_on`) that is in a `block_in_place`, until this is dropped: a worker's until its end, as
+/// it is no member any more.
 pub(super) struct IsInPlace(Arc<Shared>);
 
 impl IsInPlace {

@@ -28,6 +28,7 @@ use volt_sync::internal::primitive::Arc;
 
 use super::doze::{Rhythm, Run};
 use super::idle::Roles;
+use super::living::IsInPlace;
 use super::pace::{LOOK_NS, Pace, Waited};
 use super::park::Park;
 use super::quick::{self, QUICK_NS};
@@ -133,6 +134,8 @@ pub(crate) struct Worker<'r> {
     pub(super) linger: Linger,
     /// Another thread goes on as this worker.
     pub(super) handed_over: Cell<bool>,
+    /// Then the rest of the poll may block, in another `block_in_place` as well.
+    pub(super) in_place: Cell<Option<IsInPlace>>,
     /// All workers have ended, and it was the last: it drops what is left.
     pub(super) is_last: Cell<bool>,
     /// A guest that sets tasks of unknown kinds aside (`quick.rs`).
@@ -206,6 +209,7 @@ impl<'r> Worker<'r> {
             others_polls: Cell::new(0),
             linger: Linger::new(),
             handed_over: Cell::new(false),
+            in_place: Cell::new(None),
             is_last: Cell::new(false),
             choosy: Cell::new(false),
             shy: Cell::new(false),
