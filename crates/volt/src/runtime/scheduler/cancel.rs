@@ -6,7 +6,7 @@
 //! waits, on top of the drop that waits. Cancellers are
 //!
 //! * a member in a blocking join ([`Worker::cancel_until`]);
-//! * the thread that shuts a current-thread runtime down, and a guest that it has left that to;
+//! * the thread that shuts a current-thread runtime down, with its local tasks, and a guest that it has left that to;
 //! * a worker in a blocking call that no other thread could be started for.
 //!
 //! The last two are named by frames of the thread's context (`context::as_canceller`), since they
