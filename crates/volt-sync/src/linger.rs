@@ -19,7 +19,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::primitive::{now, spin};
 use crate::turns;
@@ -62,20 +62,33 @@ impl Linger {
             return sleep();
         }
         let start = now();
+        if self.linger(start, is_notified, || spin(YIELDS)) {
+            return sleep();
+        }
+        let result = sleep();
+        self.slept(start.elapsed());
+        result
+    }
+
+    /// Lingers since `start`, if that is worth it. True if there is a reason not to sleep.
+    fn linger(&self, start: Instant, is_notified: impl Fn() -> bool, give_away: impl Fn()) -> bool {
+        // To whom it would give the processor now may keep it for a slice of time.
+        if self.lingers() && is_notified() {
+            self.lingered(Duration::ZERO);
+            return true;
+        }
         while self.lingers() {
-            spin(YIELDS);
+            give_away();
             let notified = is_notified();
             let waited = start.elapsed();
             if notified || waited >= SHORT {
                 self.lingered(waited);
             }
             if notified {
-                return sleep();
+                return true;
             }
         }
-        let result = sleep();
-        self.slept(start.elapsed());
-        result
+        false
     }
 
     /// The last sleep was not one that a wake-up in time would have spared.
@@ -148,6 +161,16 @@ mod tests {
         assert!(linger.lingers());
         (0..MOST).for_each(|_| linger.lingered(SHORT / 2));
         assert_eq!(linger.needed.get(), FIRST);
+    }
+
+    #[test]
+    fn who_has_a_reason_already_does_not_give_the_processor_away() {
+        let linger = after_short_sleeps(FIRST);
+        assert!(linger.linger(now(), || true, || unreachable!("given away")));
+        assert!(linger.lingers(), "not in vain");
+        let yields = Cell::new(0);
+        let give_away = || yields.set(yields.get() + 1);
+        assert!(linger.linger(now(), || yields.get() == 1, give_away));
     }
 
     #[test]
