@@ -14,7 +14,7 @@
 //!
 //! And while nothing but the bursts of such spawns is there, it has its turn after four rounds only, if these are over within
 //! a quarter of a millisecond: each batch of it would make a ring that is half full overflow once more. In a tree of tasks the oldest are nearest to the root, and
-//! so a third of all went through the injector; now a seventh do. In exchange a long burst takes up to four times as long to be gone, if the
+//! so a third of all went through the injector; now a seventh do, and mostly return to whom they come from (`injector.rs`). In exchange a long burst takes up to four times as long to be gone, if the
 //! ring stays full; with it go tasks of other kinds that were in the ring when a spawn made that overflow.
 
 use std::ptr::NonNull;
@@ -81,7 +81,7 @@ impl Worker<'_> {
     }
 
     /// Is the order worth the locks?
-    fn keeps_order(&self) -> bool {
+    pub(super) fn keeps_order(&self) -> bool {
         self.pace.polls_are_not_short()
     }
 
@@ -114,7 +114,8 @@ impl Worker<'_> {
         let kind = |task: NonNull<Header>| unsafe { task.as_ref() }.type_key();
         let is_quick = |task| self.shared.quick.knows(kind(task));
         let there = self.shared.injector.len_for(choosy);
-        let mut batch = consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick));
+        let mut batch =
+            consumer.pop_batch(share.min(room + 1), (!choosy).then_some(is_quick), self.index);
         if self.shared.is_current_thread() && self.shared.waiting.asks_visitor() {
             // They may be for the thread that waits for this one to leave, and wait for what this one's future does.
             self.shared.injector.push_batch(batch);

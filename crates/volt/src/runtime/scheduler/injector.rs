@@ -25,10 +25,12 @@
 //! misses; a thread that pushed meanwhile went to sleep, and woke up when a busy worker's time slice was over
 //! (`a_push_does_not_wait_for_who_takes`; measured in `docs/design/scheduler.md`).
 //!
-//! What overflows from a ring because of spawns is a *burst*. It may wait for some rounds longer than what came from elsewhere
-//! (`fetch.rs`), so the lists know how far it is to the last task that is not of one.
+//! What overflows from a ring because of spawns of short tasks is a *burst*. It may wait for some rounds longer than what came from
+//! elsewhere (`fetch.rs`), and is best taken back by who has written it: another processor has to fetch each task, its future and
+//! what that allocated, and gives the memory back to an allocator that it does not belong to. So bursts are in lists of
+//! their own ([`Bursts`]), by whose they are. Of these and the other open tasks, each gives as large a part.
 //!
-//! State: two singly linked lists under each of two mutexes, and the lengths in one atomic word.
+//! State: singly linked lists under each of two mutexes, and their lengths in one atomic word.
 //!
 //! Invariants:
 //! 1. The lengths in `lens` are added to under the mutex of the new lists (the push lock), as tasks are pushed, and subtracted
@@ -204,39 +206,101 @@ impl<T> std::fmt::Debug for Chain<T> {
     }
 }
 
+/// So many members have lists of their own for bursts; further ones share them.
+const OWNERS: usize = 8;
+
+/// One of so many batches of bursts is not the taker's own first: what is there of others, who may be in long polls, has
+/// its turn as well.
+const FOR_OTHERS: usize = 4;
+
+/// Bursts, by who has sent them.
+struct Bursts<T> {
+    of: [Chain<T>; OWNERS],
+    len: usize,
+    /// How many batches were taken.
+    turn: usize,
+}
+
+impl<T: Linked> Bursts<T> {
+    const fn new() -> Self {
+        Self { of: [const { Chain::new() }; OWNERS], len: 0, turn: 0 }
+    }
+
+    fn push(&mut self, chain: Chain<T>, owner: usize) {
+        self.len += chain.len();
+        self.of[owner % OWNERS].append(chain);
+    }
+
+    fn append(&mut self, other: Self) {
+        if other.len > 0 {
+            self.len += other.len;
+            self.of.iter_mut().zip(other.of).for_each(|(of, others)| of.append(others));
+        }
+    }
+
+    /// Takes the first `count`, of `owner`'s first, or all.
+    fn take(&mut self, count: usize, owner: usize) -> Chain<T> {
+        self.turn += 1;
+        let for_others = self.turn % FOR_OTHERS == 0;
+        let first = if for_others { self.turn / FOR_OTHERS } else { owner };
+        let (mut taken, count) = (Chain::new(), count.min(self.len));
+        for of in first..first + OWNERS {
+            if taken.len() == count {
+                break;
+            }
+            taken.append(self.of[of % OWNERS].take(count - taken.len()));
+        }
+        self.len -= taken.len();
+        taken
+    }
+}
+
 /// What a mutex holds.
 struct Lists<T> {
+    /// Without the bursts, which are open as well.
     open: Chain<T>,
+    bursts: Bursts<T>,
     set_aside: Chain<T>,
-    /// So many of the first open tasks end with the last one that is not of a burst; or more of them, where some were taken from
-    /// between others.
-    prompt: usize,
-    /// What the last batches have left of what was due: to those that were set aside, and to open ones beside these.
-    carry: [u64; 2],
+    /// What the last batches have left of what was due: to those that were set aside, to open ones beside these, and to
+    /// open ones beside bursts.
+    carry: [u64; 3],
 }
 
 impl<T: Linked> Lists<T> {
     const fn new() -> Self {
-        Self { open: Chain::new(), set_aside: Chain::new(), prompt: 0, carry: [0; 2] }
+        Self { open: Chain::new(), bursts: Bursts::new(), set_aside: Chain::new(), carry: [0; 3] }
     }
 
     fn append(&mut self, other: Self) {
-        if other.prompt > 0 {
-            self.prompt = self.open.len() + other.prompt;
-        }
         self.open.append(other.open);
+        self.bursts.append(other.bursts);
         self.set_aside.append(other.set_aside);
     }
 
-    /// Takes the first `count` open tasks, or all.
-    fn take_open(&mut self, count: usize) -> Chain<T> {
-        let taken = self.open.take(count);
-        self.prompt = self.prompt.saturating_sub(taken.len());
+    /// Takes `count` open tasks, or all: as many that are of no burst as these are a part of them, but at least one; and of the
+    /// bursts, those of `owner` first.
+    fn take_open(&mut self, count: usize, owner: usize) -> Chain<T> {
+        let (open, bursts) = (self.open.len(), self.bursts.len);
+        if bursts == 0 {
+            return self.open.take(count);
+        }
+        let all = open + bursts;
+        let part = due(count.min(all) * open, all, &mut self.carry[2]).max(1);
+        let mut taken = self.open.take(part.min(count));
+        taken.append(self.bursts.take(count - taken.len(), owner));
+        // Of bursts there may have been too few.
+        taken.append(self.open.take(count - taken.len()));
         taken
     }
 
     fn has_only_bursts(&self) -> bool {
-        self.prompt == 0 && self.set_aside.len() == 0
+        self.open.len() == 0 && self.set_aside.len() == 0
+    }
+
+    /// They are no bursts any more: beside what was set aside, open tasks are passed over.
+    fn end_bursts(&mut self) {
+        let all = self.bursts.len;
+        self.open.append(self.bursts.take(all, 0));
     }
 
     /// Takes up to `count` tasks: of the open ones, and of those that were set aside. As many of each list as it is a
@@ -246,24 +310,26 @@ impl<T: Linked> Lists<T> {
         &mut self,
         count: usize,
         is_quick: impl Fn(NonNull<T>) -> bool,
+        owner: usize,
     ) -> (Chain<T>, Chain<T>) {
-        let (open, aside) = (self.open.len(), self.set_aside.len());
+        let aside = self.set_aside.len();
         if aside == 0 {
-            return (self.take_open(count), Chain::new());
+            return (self.take_open(count, owner), Chain::new());
         }
-        let [carry, carry_open] = &mut self.carry;
+        self.end_bursts();
+        let open = self.open.len();
+        let [carry, carry_open, _] = &mut self.carry;
         let all = open + aside;
         let part = due(count.min(all) * aside, all, carry);
         let mut taken = self.set_aside.take(part.min(1));
         taken.append(self.set_aside.take_while(part.saturating_sub(1), &is_quick));
         let left = count - taken.len();
         if taken.len() == part {
-            return (self.take_open(left), taken);
+            return (self.open.take(left), taken);
         }
         let first = due(taken.len() * open, aside, carry_open).min(left);
-        let mut others = self.take_open(first);
+        let mut others = self.open.take(first);
         others.append(self.open.take_some(left - first, &is_quick));
-        self.prompt = self.prompt.min(self.open.len());
         (others, taken)
     }
 }
@@ -403,7 +469,6 @@ impl<T: Linked> Injector<T> {
         }
         // SAFETY: the same obligation.
         unsafe { new.open.push(node) };
-        new.prompt = new.open.len();
         self.publish(Lens::new(1, 0));
         true
     }
@@ -427,23 +492,23 @@ impl<T: Linked> Injector<T> {
 
     /// Appends a chain.
     pub(crate) fn push_batch(&self, chain: Chain<T>) {
-        self.push_chain(chain, false);
-    }
-
-    /// Appends what a ring has overflowed with: because of spawns, if `is_burst`.
-    pub(crate) fn push_chain(&self, chain: Chain<T>, is_burst: bool) {
         let mut new = self.lock_new();
         let len = chain.len();
         new.open.append(chain);
-        if !is_burst {
-            new.prompt = new.open.len();
-        }
+        self.publish(Lens::new(len, 0));
+    }
+
+    /// Appends what the ring of the member `owner` has overflowed with, because of spawns of short tasks.
+    pub(crate) fn push_burst(&self, chain: Chain<T>, owner: usize) {
+        let mut new = self.lock_new();
+        let len = chain.len();
+        new.bursts.push(chain, owner);
         self.publish(Lens::new(len, 0));
     }
 
     /// Takes a node, from wherever.
     pub(crate) fn pop(&self) -> Option<NonNull<T>> {
-        self.consumer().pop_batch(1, Some(|_| false)).pop()
+        self.consumer().pop_batch(1, Some(|_| false), 0).pop()
     }
 
     /// How many tasks a member, which may be `choosy`, should take: its share among so many, from 4 to 64.
@@ -466,19 +531,20 @@ impl<T: Linked> Consumer<'_, T> {
         self.old.has_only_bursts() && self.injector.lock_new().has_only_bursts()
     }
 
-    /// Takes up to `count` nodes. For a choosy member (None) the oldest open ones; for others some of each list
+    /// Takes up to `count` nodes, for the member `owner`. For a choosy one (None) the oldest open ones; for others some of each list
     /// ([`Lists::take`]), those that were set aside first.
     pub(crate) fn pop_batch(
         self,
         count: usize,
         is_quick: Option<impl Fn(NonNull<T>) -> bool>,
+        owner: usize,
     ) -> Chain<T> {
         let Self { injector, mut old } = self;
         let new = std::mem::replace(&mut *injector.lock_new(), Lists::new());
         old.append(new);
         let (open, mut taken) = match is_quick {
-            None => (old.take_open(count), Chain::new()),
-            Some(is_quick) => old.take(count, is_quick),
+            None => (old.take_open(count, owner), Chain::new()),
+            Some(is_quick) => old.take(count, is_quick, owner),
         };
         let set_aside = taken.len();
         taken.append(open);

@@ -170,7 +170,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The same, of a task for which there was no room in the ring. It `is_new` if it was never polled: then this is part of a burst.
+    /// The same, of a task for which there was no room in the ring. It `is_new` if it was never polled: then this is part of a burst, if polls are short.
     #[cold]
     pub(super) fn push_full(&self, task: NonNull<Header>, is_new: bool) {
         // SAFETY: this member owns its ring; what comes out of it is on its way to the injector.
@@ -188,7 +188,8 @@ impl Worker<'_> {
                 self.sent.set(0);
             }
             self.sent.set(self.sent.get() + sent);
-            self.shared.overflow(pushed, is_new);
+            let is_burst = is_new && !self.keeps_order();
+            self.shared.overflow(pushed, is_burst.then_some(self.index));
         }
     }
 }

@@ -430,13 +430,14 @@ impl Shared {
         unsafe { &*park }.claim(&self.driver_handle);
     }
 
-    /// Puts what a push has made a ring overflow with into the injector: because of spawns, if `is_burst`.
-    pub(super) fn overflow(&self, pushed: Pushed<Header, Chain<Header>>, is_burst: bool) {
-        match pushed {
-            Pushed::Stored => {}
-            Pushed::Overflowed(batch) => self.injector.push_chain(batch, is_burst),
+    /// Puts what a push has made a ring overflow with into the injector: as a burst of the member's, if it is one.
+    pub(super) fn overflow(&self, pushed: Pushed<Header, Chain<Header>>, burst_of: Option<usize>) {
+        match (pushed, burst_of) {
+            (Pushed::Stored, _) => {}
+            (Pushed::Overflowed(batch), None) => self.injector.push_batch(batch),
+            (Pushed::Overflowed(batch), Some(owner)) => self.injector.push_burst(batch, owner),
             // SAFETY: the task is the caller's again.
-            Pushed::Refused(task) => unsafe { self.injector.push(task) },
+            (Pushed::Refused(task), _) => unsafe { self.injector.push(task) },
         }
     }
 

@@ -49,7 +49,7 @@ fn producers_and_a_batching_consumer() {
     loom::model(|| {
         let world = World::new();
         let take = |world: &World, choosy: bool| {
-            let mut batch = world.queue.consumer().pop_batch(2, (!choosy).then_some(|_| true));
+            let mut batch = world.queue.consumer().pop_batch(2, (!choosy).then_some(|_| true), 1);
             while let Some(node) = batch.pop() {
                 assert!(!choosy || node != NonNull::from(&world.nodes[0]));
                 world.taken.fetch_add(1, Relaxed);
@@ -64,7 +64,7 @@ fn producers_and_a_batching_consumer() {
             let world = world.clone();
             move || take(&world, true)
         });
-        world.queue.push_batch(world.nodes[1..].iter().map(NonNull::from).collect());
+        world.queue.push_burst(world.nodes[1..].iter().map(NonNull::from).collect(), 0);
         single.join().unwrap();
         consumer.join().unwrap();
         while !world.queue.is_empty_for(false) {
@@ -86,7 +86,7 @@ fn two_consumers_against_a_producer() {
             move || unsafe { world.queue.push(NonNull::from(&world.nodes[2])) }
         });
         let take = |world: &World, consumer: Option<Consumer<'_, Node>>| {
-            let mut batch = consumer.map_or(Chain::new(), |it| it.pop_batch(1, Some(|_| true)));
+            let mut batch = consumer.map_or(Chain::new(), |it| it.pop_batch(1, Some(|_| true), 0));
             let taken = batch.pop();
             assert!(world.queue.len() <= 3, "a length below 0");
             world.taken.fetch_add(usize::from(taken.is_some()), Relaxed);
