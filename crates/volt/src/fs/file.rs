@@ -332,9 +332,6 @@ impl File {
     /// # Errors
     /// As [`std::fs::File::set_len`].
     ///
-    /// # Cancel safety
-    /// A change that has begun is done, and the next operation waits for it.
-    ///
     /// # Examples
     /// ```
     /// # fn main() -> std::io::Result<()> {
