@@ -15,7 +15,7 @@ use crate::{stats, transfer};
 pub(crate) use process::{Child, Reexec};
 
 /// An interval that is wider than this share of its median is worth more rounds.
-const WIDE: f64 = 0.25;
+const WIDE: f64 = 0.15;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
