@@ -381,17 +381,27 @@ impl State {
     }
 
     /// The join handle goes away without having taken the output.
+    ///
+    /// Mostly right after the spawn, so that is inline, without a loop around it.
     #[inline]
     pub(super) fn drop_join_handle(&self) -> JoinDropped {
+        let state = self.peek();
+        let next = state.without_join_handle();
+        let is_gone = !state.has(COMPLETE | JOIN_WAKER)
+            // ORD[TK5] release: what was done through this reference.
+            && self.0.compare_exchange(state.0, next.0, Release, Relaxed).is_ok();
+        if is_gone { JoinDropped::Done } else { self.drop_join_handle_slow() }
+    }
+
+    #[cold]
+    fn drop_join_handle_slow(&self) -> JoinDropped {
         self.update(|state| {
-            debug_assert!(state.has(JOIN_INTEREST), "{state:?}");
             if state.has(COMPLETE) {
                 (JoinDropped::DropOutput, None)
             } else if state.has(JOIN_WAKER) {
                 (JoinDropped::DropWaker, Some(state.without(JOIN_INTEREST | JOIN_WAKER)))
             } else {
-                debug_assert!(state.refs() > 1, "invariant 1 of task.rs: {state:?}");
-                (JoinDropped::Done, Some(state.without(JOIN_INTEREST).minus_refs(1)))
+                (JoinDropped::Done, Some(state.without_join_handle()))
             }
         })
     }
@@ -476,6 +486,14 @@ impl Snapshot {
 
     const fn minus_refs(self, refs: u32) -> Self {
         Self(self.0 - refs as u64 * REF_ONE)
+    }
+
+    /// Without the handle, whose reference goes with it.
+    #[inline]
+    fn without_join_handle(self) -> Self {
+        debug_assert!(self.has(JOIN_INTEREST), "{self:?}");
+        debug_assert!(self.has(COMPLETE) || self.refs() > 1, "invariant 1 of task.rs: {self:?}");
+        self.without(JOIN_INTEREST).minus_refs(1)
     }
 
     pub(super) const fn refs(self) -> u32 {

@@ -77,7 +77,8 @@ pub(crate) struct Guest<'r> {
 /// Who waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// In `Runtime::block_on`: a current-thread runtime is this thread.
+    /// In `Runtime::block_on`: a current-thread runtime is this thread. The call has borrowed the `Runtime`, so that ends
+    /// later.
     AsRuntime,
     /// In `Handle::block_on`: a current-thread runtime may be another thread.
     Beside,
@@ -137,6 +138,7 @@ impl<'r> Guest<'r> {
         // SAFETY: the scheduler outlives the guest, which takes the pointer away when it leaves.
         unsafe { self.park.set_driver(Some(NonNull::from(&self.shared.driver_handle))) };
         let worker = self.worker.get_or_init(|| Worker::new(self.shared, index, self.park));
+        worker.spawns_visibly.set(self.waits != Waits::AsRuntime);
         if self.shared.is_current_thread() {
             if self.waits == Waits::Visits {
                 self.shared.waiting.begin_visit(self.park);

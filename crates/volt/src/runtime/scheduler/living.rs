@@ -12,7 +12,8 @@
 //! | Who spawns           | counts            | finds that the runtime was closed                    |
 //! |----------------------|-------------------|------------------------------------------------------|
 //! | a worker             | by a store        | late: but it ends before the last one reads its count |
-//! | a guest              | by a read-modify-write | by a look after that: [LV2]                     |
+//! | a guest in `Runtime::block_on` | by a store | never: the call borrows the `Runtime`, whose end closes it |
+//! | any other guest      | by a read-modify-write | by a look after that: [LV2]                     |
 //! | a thread that is none | under the injector's push lock | under the same lock                          |
 //!
 //! Invariants:
@@ -33,7 +34,8 @@
 //! | [LV1] | `Tally::finish`, `Tally::finish_shared` | `Tally::finished` | that the task was spawned | `runtime::scheduler::living::model::nothing_finishes_before_it_is_spawned` |
 //! | [LV2] | `Tally::spawned_exactly` | `Tally::spawn_visibly` | that the runtime was closed | `runtime::scheduler::living::model::a_spawn_is_counted_or_refused` |
 //!
-//! Cost: spawn and completion on a worker: a store each. A guest's spawn: 1 read-modify-write.
+//! Cost: spawn and completion on a worker, or in `Runtime::block_on`: a store each. Another guest's spawn: 1
+//! read-modify-write.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -155,12 +157,12 @@ impl Shared {
     #[inline]
     pub(super) fn count_spawned(&self, worker: &Worker<'_>) -> bool {
         let tally = &worker.slot.tally;
-        if worker.index < self.workers {
-            tally.spawn();
-        } else {
+        if worker.spawns_visibly.get() {
             tally.spawn_visibly();
+        } else {
+            tally.spawn();
         }
-        // ORD relaxed: [LV2], or, for a worker, a hint.
+        // ORD relaxed: [LV2], or a hint.
         let open = !self.closed.load(Relaxed);
         if !open {
             tally.finish();

@@ -148,6 +148,8 @@ pub(crate) struct Worker<'r> {
     pub(super) stuck_since: Cell<Option<u64>>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
+    /// The runtime may be closed while this member spawns, and then somebody has to see which came first (`living.rs`).
+    pub(super) spawns_visibly: Cell<bool>,
     /// For a guest.
     pub(super) vain: Vain,
 }
@@ -216,6 +218,7 @@ impl<'r> Worker<'r> {
             waits_outside: Cell::new(false),
             stuck_since: Cell::new(None),
             unfit: Cell::new(false),
+            spawns_visibly: Cell::new(false),
             vain: Vain::default(),
         }
     }
