@@ -164,6 +164,8 @@ impl Shared {
         }
         // ORD relaxed: [LV2], or a hint.
         let open = !self.closed.load(Relaxed);
+        let is_worker = worker.index < self.workers;
+        debug_assert!(open || is_worker || worker.spawns_visibly.get(), "closed while borrowed");
         if !open {
             tally.finish();
         }

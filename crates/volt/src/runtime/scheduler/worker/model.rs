@@ -332,7 +332,7 @@ fn shutdown_in_a_hurry_against_a_guest() {
         let guest = thread::spawn({
             let (shared, count) = (shared.clone(), Count(drops.clone()));
             move || {
-                guest::block_on(&shared, async move {
+                guest::block_on_beside(&shared, async move {
                     let task = crate::spawn(async move {
                         let _count = count;
                     });
@@ -365,7 +365,7 @@ fn shutdown_against_a_guest_that_takes_tasks() {
         let guest = thread::spawn({
             let (shared, state) = (shared.clone(), state.clone());
             move || {
-                guest::block_on(
+                guest::block_on_beside(
                     &shared,
                     poll_fn(|cx| {
                         *state.1.lock().unwrap() = Some(cx.waker().clone());
