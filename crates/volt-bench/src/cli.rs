@@ -34,7 +34,7 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
 
-    /// All rows, longer rounds, and more of them for rows that vary (about 25 minutes)
+    /// All rows, longer rounds, and more of them for rows that vary (about half an hour)
     #[arg(long)]
     pub(crate) full: bool,
 

@@ -20,7 +20,7 @@ that rotates from round to round: it warms up, then times three batches of calib
 counts. Contenders are compared by the ratio of their values *within* a round, since both then met the same machine. (Where less
 than some unit is of no use to anybody, such as a page of memory, both have one added before: so zero can be compared.)
 The ratio's median stands with its 95 % sign-test interval; a full run doubles the rounds of a row, twice at most, while that
-is wider than a quarter of the median (which is a choice by the data: in simulations up to 7.5 % of such intervals miss).
+is wider than 0.15 of the median (which is a choice by the data: in simulations up to 7 % of such intervals miss).
 Volt is **ahead** or **behind** only if the whole interval lies on that side of 1 and the median is more than 2 % away from
 it, otherwise the row is **even**. Lower is better everywhere. The best peer is the one with the lowest median, Tokio
 included; floors do less than the job (a bare atomic pair, raw system calls, plain threads) and show what the machine

@@ -1,10 +1,11 @@
 //! Loom models of the task protocol.
 
 use std::future::{pending, poll_fn, ready};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc as StdArc;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Poll, Waker};
+use std::task::{Poll, RawWakerVTable, Waker};
 
 use loom::thread;
 use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell};
@@ -241,6 +242,38 @@ fn last_reference_frees_after_all_others() {
         assert_eq!(dropped(), 1);
         Queue::shutdown(queue);
     });
+}
+
+/// [TK5]: the same for a handle that goes without a waker in the task, after it has taken one out: the clone of the next
+/// one has panicked.
+#[test]
+fn a_handle_that_is_dropped_has_left_the_task() {
+    loom::model(|| {
+        let queue = Queue::new();
+        let flag = Arc::new(AtomicUsize::new(1));
+        let (owns, dropped) = Dropped::counter();
+        let (mut join, waker) = waiting(&queue, flag.clone(), 2, owns);
+        assert!(poll_with(&mut join, Waker::noop()).is_pending());
+        flag.fetch_add(1, Relaxed);
+        waker.wake();
+        let task = queue.pop().unwrap();
+        let runner = thread::spawn(move || task.run());
+        let polled = catch_unwind(AssertUnwindSafe(|| poll_with(&mut join, &unclonable_waker())));
+        assert!(!matches!(polled, Ok(Poll::Pending)));
+        drop(polled);
+        drop(join);
+        runner.join().unwrap();
+        assert_eq!(dropped(), 1);
+        Queue::shutdown(queue);
+    });
+}
+
+/// A waker whose clone panics, without a message.
+fn unclonable_waker() -> Waker {
+    const VTABLE: RawWakerVTable =
+        RawWakerVTable::new(|_| resume_unwind(Box::new(())), |_| {}, |_| {}, |_| {});
+    // SAFETY: nothing is behind it.
+    unsafe { Waker::new(std::ptr::null(), &VTABLE) }
 }
 
 /// [TK6]: shutdown finds a task idle that another thread has just polled, and drops its future.

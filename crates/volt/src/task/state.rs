@@ -50,7 +50,7 @@
 //! | [TK2] | `State::update` (`to_idle`, `to_linked`) | `State::to_running`           | the future as the last poll left it | `task::model::wake_while_running_is_seen` |
 //! | [TK3] | `State::update` (`complete`) | `State::load` | the output | `task::model::join_waker_change_against_completion` |
 //! | [TK4] | `State::update` (`set_join_waker`, `set_join_waker_and_ref`) | `State::update` (`complete`) | the join waker | `task::model::join_waker_change_against_completion` |
-//! | [TK5] | `State::ref_dec`, `State::update` | `State::ref_dec`, `State::complete`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others` |
+//! | [TK5] | `State::ref_dec`, `State::update`, `State::drop_join_handle` | `State::ref_dec`, `State::complete`, `State::update` | every access before the memory is freed | `task::model::last_reference_frees_after_all_others`, `task::model::a_handle_that_is_dropped_has_left_the_task` |
 //! | [TK6] | `State::update` (`to_idle`, `to_linked`) | `State::update` (`shutdown`)  | the future as the last poll left it | `task::model::shutdown_against_poll` |
 //!
 //! Progress: every loop is a compare-and-exchange that fails only if another thread's succeeded.
@@ -382,7 +382,7 @@ impl State {
 
     /// The join handle goes away without having taken the output.
     ///
-    /// Mostly right after the spawn, so that is inline, without a loop around it.
+    /// Mostly right after the spawn, when one exchange does it: that is inline, without a loop.
     #[inline]
     pub(super) fn drop_join_handle(&self) -> JoinDropped {
         let state = self.peek();

@@ -77,8 +77,8 @@ pub(crate) struct Guest<'r> {
 /// Who waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waits {
-    /// In `Runtime::block_on`: a current-thread runtime is this thread. The call has borrowed the `Runtime`, so that ends
-    /// later.
+    /// In `Runtime::block_on`: a current-thread runtime is this thread. The call has borrowed the `Runtime`, so a shutdown
+    /// begins after it only.
     AsRuntime,
     /// In `Handle::block_on`: a current-thread runtime may be another thread.
     Beside,
@@ -479,6 +479,9 @@ fn poll_timed<F: Future>(
 
 /// Blocks the thread until `future` is ready, and runs tasks meanwhile.
 ///
+/// Only for who has borrowed the `Runtime`: no shutdown may begin before this returns, as it would not see what is spawned
+/// here (`living.rs`). Others call [`block_on_beside`].
+///
 /// # Panics
 /// If the thread polls futures already, or `future` panics.
 #[track_caller]
@@ -488,7 +491,7 @@ pub(crate) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output 
     block_on_as(shared, future, Waits::AsRuntime, Location::caller())
 }
 
-/// As [`block_on`], but a current-thread runtime may be another thread.
+/// As [`block_on`], but the runtime may be shut down meanwhile, and a current-thread runtime may be another thread.
 ///
 /// # Panics
 /// As `block_on`.

@@ -148,7 +148,7 @@ pub(crate) struct Worker<'r> {
     pub(super) stuck_since: Cell<Option<u64>>,
     /// A guest that is shy in any case.
     pub(super) unfit: Cell<bool>,
-    /// The runtime may be closed while this member spawns, and then somebody has to see which came first (`living.rs`).
+    /// A guest whose runtime may be closed while it spawns, so that somebody has to see which came first (`living.rs`).
     pub(super) spawns_visibly: Cell<bool>,
     /// For a guest.
     pub(super) vain: Vain,

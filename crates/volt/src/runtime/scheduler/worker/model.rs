@@ -320,8 +320,8 @@ fn the_driver_is_given_away_against_wakes() {
     });
 }
 
-/// A current-thread runtime is shut down by a thread that does not wait, while the thread in
-/// `block_on` spawns and runs a task: one of them drops it, once.
+/// [LV2]: a current-thread runtime is shut down by a thread that does not wait, while one in `Handle::block_on` spawns and
+/// runs a task that spawns another one: one of them drops that, once.
 #[test]
 fn shutdown_in_a_hurry_against_a_guest() {
     let mut model = loom::model::Builder::new();
@@ -334,7 +334,10 @@ fn shutdown_in_a_hurry_against_a_guest() {
             move || {
                 guest::block_on_beside(&shared, async move {
                     let task = crate::spawn(async move {
-                        let _count = count;
+                        // Counted by the member that this thread is while it runs tasks.
+                        drop(crate::spawn(async move {
+                            let _count = count;
+                        }));
                     });
                     let _or_cancelled = task.await;
                 });
