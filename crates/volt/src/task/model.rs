@@ -250,9 +250,9 @@ fn last_reference_frees_after_all_others() {
 fn a_handle_that_is_dropped_has_left_the_task() {
     loom::model(|| {
         let queue = Queue::new();
-        let flag = Arc::new(AtomicUsize::new(1));
+        let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
-        let (mut join, waker) = waiting(&queue, flag.clone(), 2, owns);
+        let (mut join, waker) = waiting(&queue, flag.clone(), 1, owns);
         assert!(poll_with(&mut join, Waker::noop()).is_pending());
         flag.fetch_add(1, Relaxed);
         waker.wake();

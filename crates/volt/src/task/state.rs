@@ -386,10 +386,13 @@ impl State {
     #[inline]
     pub(super) fn drop_join_handle(&self) -> JoinDropped {
         let state = self.peek();
-        let next = state.without_join_handle();
-        let is_gone = !state.has(COMPLETE | JOIN_WAKER)
+        debug_assert!(state.has(JOIN_INTEREST), "{state:?}");
+        let exchange = || {
+            let next = state.without_join_handle();
             // ORD[TK5] release: what was done through this reference.
-            && self.0.compare_exchange(state.0, next.0, Release, Relaxed).is_ok();
+            self.0.compare_exchange(state.0, next.0, Release, Relaxed).is_ok()
+        };
+        let is_gone = !state.has(COMPLETE | JOIN_WAKER) && exchange();
         if is_gone { JoinDropped::Done } else { self.drop_join_handle_slow() }
     }
 
@@ -488,11 +491,10 @@ impl Snapshot {
         Self(self.0 - refs as u64 * REF_ONE)
     }
 
-    /// Without the handle, whose reference goes with it.
+    /// Without the handle of a task that is not COMPLETE, and the reference that goes with it.
     #[inline]
     fn without_join_handle(self) -> Self {
-        debug_assert!(self.has(JOIN_INTEREST), "{self:?}");
-        debug_assert!(self.has(COMPLETE) || self.refs() > 1, "invariant 1 of task.rs: {self:?}");
+        debug_assert!(self.refs() > 1, "invariant 1 of task.rs: {self:?}");
         self.without(JOIN_INTEREST).minus_refs(1)
     }
 
