@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use volt::runtime::{Builder, Runtime};
+use volt::runtime::{Builder, Runtime, RuntimeFlavor};
 use volt::task::{LocalSet, spawn_local, yield_now};
 use volt::time::sleep;
 
@@ -268,36 +268,74 @@ fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {
     assert_eq!(rt.block_on(async { nest(20) }), Ok(20));
 }
 
+/// What came of a join, and where.
+type Joined = (Result<(), String>, std::thread::ThreadId);
+
+/// A waker that joins a task of the runtime.
+struct Joins(volt::runtime::Handle, std::sync::mpsc::Sender<Joined>);
+
+impl Joins {
+    /// Waits for a while in which whoever turns the driver calls this waker.
+    async fn in_the_driver(self) {
+        let waker = std::task::Waker::from(Arc::new(self));
+        let mut early = Box::pin(sleep(Duration::from_millis(2)));
+        assert!(early.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+impl std::task::Wake for Joins {
+    fn wake(self: Arc<Self>) {
+        let task = self.0.spawn(async {});
+        let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());
+        let joined = std::panic::catch_unwind(join)
+            .map_err(|payload| (*payload.downcast::<&str>().unwrap()).to_owned());
+        self.1.send((joined, std::thread::current().id())).unwrap();
+    }
+}
+
+const NOBODY: &str = "a waker cannot block in a join: nobody would run the task";
+
 /// A waker that the driver calls on the thread of a current-thread runtime, or on the only worker: nobody else could run
 /// the task.
 #[test]
 fn a_join_in_a_waker_that_the_only_thread_calls_panics() {
-    struct Joins(volt::runtime::Handle, std::sync::mpsc::Sender<String>);
-    impl std::task::Wake for Joins {
-        fn wake(self: Arc<Self>) {
-            let task = self.0.spawn(async {});
-            let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());
-            let payload = std::panic::catch_unwind(join).unwrap_err();
-            self.1.send((*payload.downcast::<&str>().unwrap()).to_owned()).unwrap();
-        }
-    }
     let one_worker = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     for rt in [Builder::new_current_thread().build().unwrap(), one_worker] {
         let (said, message) = std::sync::mpsc::channel();
-        let waker = std::task::Waker::from(Arc::new(Joins(rt.handle().clone(), said)));
-        // In a task, so that the worker calls the waker, if there is one.
-        let task = rt.spawn(async move {
-            let mut sleep = Box::pin(volt::time::sleep(std::time::Duration::from_millis(2)));
-            assert!(sleep.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
-            volt::time::sleep(std::time::Duration::from_millis(10)).await;
-        });
-        rt.block_on(task).unwrap();
-        assert_eq!(
-            message.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs"),
-            "a waker cannot block in a join: nobody would run the task"
-        );
+        let task = rt.spawn(Joins(rt.handle().clone(), said).in_the_driver());
+        if rt.handle().runtime_flavor() == RuntimeFlavor::CurrentThread {
+            rt.block_on(task).unwrap();
+        }
+        // A worker has no guest beside it meanwhile, who could turn the driver for it, or run the task.
+        let (said, _) = message.recv_timeout(Duration::from_secs(30)).expect("it hangs");
+        assert_eq!(said.unwrap_err(), NOBODY);
         assert_eq!(rt.block_on(async { volt::spawn(async { 1 }).join().unwrap() }), 1);
     }
+}
+
+/// If a guest calls it, the only worker runs the task as soon as it can.
+#[test]
+fn a_join_in_a_waker_that_a_guest_calls_waits_for_the_only_worker() {
+    let rt = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let (begin, begun) = std::sync::mpsc::channel();
+    // Once in a while the worker is another thread before this one waits, and then that may turn the driver.
+    let by_a_guest = (0..100).any(|_| {
+        let (said, message) = std::sync::mpsc::channel();
+        let begin = begin.clone();
+        let busy = rt.spawn(async move {
+            begin.send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        });
+        begun.recv().unwrap();
+        rt.block_on(Joins(rt.handle().clone(), said).in_the_driver());
+        rt.block_on(busy).unwrap();
+        let (said, thread) = message.recv_timeout(Duration::from_secs(30)).expect("it hangs");
+        let by_a_guest = thread == std::thread::current().id();
+        assert_eq!(said, if by_a_guest { Ok(()) } else { Err(NOBODY.to_owned()) });
+        by_a_guest
+    });
+    assert!(by_a_guest);
 }
 
 /// The only worker is blocked by what the task would end. One of those in `block_on` is in a join, and takes it;
