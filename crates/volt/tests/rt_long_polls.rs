@@ -476,40 +476,47 @@ fn a_future_of_block_on_that_waits_for_time_or_io_is_not_held_up_by_tasks() {
 #[test]
 fn a_thread_in_block_on_that_waits_for_time_helps_workers_that_all_stand_still() {
     for tick in [SECOND, Duration::from_micros(200)] {
-        let rt = multi(2);
-        let ran = Arc::new(AtomicUsize::new(0));
-        let quick = |ran: Arc<AtomicUsize>, stay: Duration| async move {
-            std::thread::sleep(stay);
-            ran.fetch_add(1, Ordering::Relaxed);
-        };
-        // So that its kind is known to be quick.
-        let spawn = |stay| volt::spawn(quick(ran.clone(), stay));
-        rt.block_on(async {
-            for _ in 0..300 {
-                spawn(Duration::ZERO).await.unwrap();
-            }
-        });
-        let hogs = [(); 2].map(|()| rt.spawn(async { std::thread::sleep(2 * SECOND) }));
-        rt.block_on(async {
-            volt::time::sleep(Duration::from_millis(100)).await;
-            assert!(hogs.iter().all(|hog| !hog.is_finished()));
-            drop(spawn(Duration::ZERO));
-            let start = Instant::now();
-            while start.elapsed() < SECOND {
-                volt::time::sleep(tick).await;
-            }
-            assert_eq!(ran.load(Ordering::Relaxed), 301);
-            assert!(hogs.iter().all(|hog| !hog.is_finished()), "the machine is too slow");
-            for hog in hogs {
-                hog.await.unwrap();
-            }
-            let long = spawn(2 * SECOND);
-            let start = Instant::now();
-            volt::time::sleep(Duration::from_millis(5)).await;
-            assert!(start.elapsed() < SECOND);
-            long.await.unwrap();
-        });
+        // A machine that was busy for a moment may have made a quick kind look slow.
+        assert!((0..5).any(|_| helps_workers_that_stand_still(tick)), "{tick:?}");
     }
+}
+
+/// True if the task was run.
+fn helps_workers_that_stand_still(tick: Duration) -> bool {
+    let rt = multi(2);
+    let ran = Arc::new(AtomicUsize::new(0));
+    let quick = |ran: Arc<AtomicUsize>, stay: Duration| async move {
+        std::thread::sleep(stay);
+        ran.fetch_add(1, Ordering::Relaxed);
+    };
+    // So that its kind is known to be quick.
+    let spawn = |stay| volt::spawn(quick(ran.clone(), stay));
+    rt.block_on(async {
+        for _ in 0..300 {
+            spawn(Duration::ZERO).await.unwrap();
+        }
+    });
+    let hogs = [(); 2].map(|()| rt.spawn(async { std::thread::sleep(2 * SECOND) }));
+    rt.block_on(async {
+        volt::time::sleep(Duration::from_millis(100)).await;
+        assert!(hogs.iter().all(|hog| !hog.is_finished()));
+        drop(spawn(Duration::ZERO));
+        let start = Instant::now();
+        while start.elapsed() < SECOND {
+            volt::time::sleep(tick).await;
+        }
+        let helped = ran.load(Ordering::Relaxed) == 301;
+        assert!(hogs.iter().all(|hog| !hog.is_finished()), "the machine is too slow");
+        for hog in hogs {
+            hog.await.unwrap();
+        }
+        let long = spawn(2 * SECOND);
+        let start = Instant::now();
+        volt::time::sleep(Duration::from_millis(5)).await;
+        assert!(start.elapsed() < SECOND);
+        long.await.unwrap();
+        helped
+    })
 }
 
 /// What an earlier future of this thread waited for when it was done does not count.

@@ -257,7 +257,10 @@ fn soak() {
             Some(start) => match Holdings::settle(start, SLACK) {
                 Ok(holdings) => holdings,
                 Err(holdings) => {
-                    panic!("VOLT_SOAK_SEED={seed}: {start:?} at the start, now {holdings:?}")
+                    let files = support::open_files();
+                    panic!(
+                        "VOLT_SOAK_SEED={seed}: {start:?} at the start, now {holdings:?}, {files:?}"
+                    )
                 }
             },
         };

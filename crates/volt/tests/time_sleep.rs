@@ -454,11 +454,11 @@ fn a_timer_belongs_to_the_runtime_in_which_it_is_first_pending() {
     let message = panic.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(message.contains("needs a Volt runtime"), "{message}");
 
+    let first = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let mut made_elsewhere = {
         let _context = rt.enter();
-        pin!(sleep(MS))
+        pin!(sleep(200 * MS))
     };
-    let first = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     {
         let _context = first.enter();
         assert!(made_elsewhere.as_mut().poll(&mut cx).is_pending());

@@ -156,6 +156,12 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
+/// What the descriptors are of.
+pub fn open_files() -> Vec<std::path::PathBuf> {
+    let all = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    all.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
+}
+
 fn resident_kib() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).map_or(0, |pages: u64| pages * 4)

@@ -94,6 +94,11 @@ pub async fn processes(mut c: Context) {
     assert!(output == bytes, "what went in comes out");
     writer.await.unwrap().unwrap();
     assert!(child.wait().await.unwrap().success());
+    // One that nobody waits for, and that ends later.
+    let mut orphan = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = orphan.stdin.take();
+    drop(orphan);
+    drop(stdin);
     let mut child = Command::new("sleep").arg("1000").kill_on_drop(true).spawn().unwrap();
     if c.below(2) == 0 {
         bounded(child.kill()).await.unwrap();
