@@ -228,6 +228,7 @@ fn blocking_allocates_once_a_thread() {
             allocations(|| rx.blocking_recv()).0
         })
     };
-    round();
+    // It does not block in a round in which its thread came too late: the value was there already.
+    assert!((0..100).any(|_| round() > 0), "it never blocks");
     assert_eq!(round(), 0);
 }

@@ -40,10 +40,17 @@ fn an_idle_runtime_makes_no_system_calls() {
     (0..100).for_each(|_| drop(rt.spawn(async {})));
     rt.spawn(std::future::pending::<()>());
     std::thread::sleep(Duration::from_millis(300));
-    let before = switches("idle-test");
-    std::thread::sleep(Duration::from_secs(2));
-    assert_eq!(before.0, 4);
-    assert_eq!(switches("idle-test"), before);
+    // On a busy machine they may come to rest later.
+    for attempt in 1.. {
+        let before = switches("idle-test");
+        std::thread::sleep(Duration::from_secs(2));
+        let after = switches("idle-test");
+        assert_eq!((before.0, after.0), (4, 4));
+        if before == after {
+            break;
+        }
+        assert!(attempt < 5, "{before:?} {after:?}");
+    }
 }
 
 /// What wakes the future of `block_on` in its thread's own turn of the driver does not end the next wait.

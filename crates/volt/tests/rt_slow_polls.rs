@@ -51,9 +51,11 @@ fn each_slow_poll_is_reported_with_its_task() {
         drop(rt);
         let reports = reports.lock().unwrap();
         let ours: Vec<_> = reports.iter().filter(|poll| poll.id() == Some(id)).collect();
-        assert_eq!(ours.len(), 3);
-        for poll in &ours {
-            assert!(poll.duration() >= LONG && poll.duration() < Duration::from_secs(10));
+        // Its last poll does nothing, but may lose the processor.
+        assert!(matches!(ours.len(), 3 | 4), "{}", ours.len());
+        for (at, poll) in ours.iter().enumerate() {
+            let least = if at < 3 { LONG } else { THRESHOLD };
+            assert!(poll.duration() >= least && poll.duration() < Duration::from_secs(10));
             assert_eq!((poll.spawned_at().file(), poll.spawned_at().line()), (file!(), line));
             assert!(poll.type_name().contains("each_slow_poll_is_reported"));
         }
@@ -70,11 +72,11 @@ fn the_future_of_block_on_is_reported() {
     for flavor in flavors() {
         let (mut builder, reports) = reporting(flavor);
         let rt = builder.build().unwrap();
-        // In its first poll, and in a later one.
+        // In its first poll, and in a later one. (A sleep may be over in the poll in which it begins.)
         let line = line!() + 1;
         rt.block_on(async {
             std::thread::sleep(LONG);
-            volt::time::sleep(Duration::from_millis(1)).await;
+            yield_now().await;
             std::thread::sleep(LONG);
         });
         let reports = reports.lock().unwrap();
@@ -105,7 +107,9 @@ fn every_way_to_spawn_knows_its_caller() {
     });
     drop(rt);
     let reports = reports.lock().unwrap();
-    let mut found: Vec<_> = reports.iter().map(|poll| poll.spawned_at().line()).collect();
+    // The future of `block_on` has no id. It does nothing for long, but may lose the processor.
+    let tasks = reports.iter().filter(|poll| poll.id().is_some());
+    let mut found: Vec<_> = tasks.map(|poll| poll.spawned_at().line()).collect();
     found.sort_unstable();
     assert_eq!(found, lines.collect::<Vec<_>>());
     assert!(reports.iter().all(|poll| poll.spawned_at().file() == file!()));

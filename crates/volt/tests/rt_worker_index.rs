@@ -190,8 +190,14 @@ fn a_hook_of_a_worker_knows_which_one_that_is() {
     while rt.metrics().num_alive_tasks() > 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
+    // One that has not been to sleep so far would end without.
+    let mut seen = Vec::new();
+    let hangs = Duration::from_secs(30);
+    while !(0..2).all(|worker| seen.contains(&("park", Some(worker)))) {
+        seen.push(called.recv_timeout(hangs).expect("each worker parks"));
+    }
     drop((rt, calls));
-    let mut seen: Vec<_> = called.iter().collect();
+    seen.extend(called.iter());
     seen.sort();
     seen.dedup();
     let both = |hook| [(hook, Some(0)), (hook, Some(1))];
@@ -205,13 +211,21 @@ fn a_hook_of_a_worker_knows_which_one_that_is() {
 fn a_hook_of_a_current_thread_runtime_is_called_by_worker_0() {
     let (calls, called) = mpsc::channel();
     let rt = hooked(Builder::new_current_thread(), &calls);
+    let mut seen = Vec::new();
     rt.block_on(async {
-        sleep(Duration::from_millis(5)).await;
+        // Who loses the processor for so long finds the time over, and does not park.
+        for _ in 0..1000 {
+            sleep(Duration::from_millis(5)).await;
+            seen.extend(called.try_iter());
+            if seen.contains(&("park", Some(0))) {
+                break;
+            }
+        }
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(worker_index(), Some(0));
     });
     drop((rt, calls));
-    let mut seen: Vec<_> = called.iter().collect();
+    seen.extend(called.iter());
     seen.sort();
     seen.dedup();
     // In its first poll, which may take long on a busy machine, the thread is not yet the one that runs the tasks.
@@ -247,9 +261,13 @@ impl Drop for AsksWhenDropped {
         let (parks, parked) = mpsc::channel();
         let parks = move || parks.send(worker_index()).unwrap();
         let rt = builder.worker_threads(1).on_thread_park(parks).build().unwrap();
-        rt.block_on(sleep(Duration::from_millis(5)));
+        // Who loses the processor for so long finds the time over, and does not sleep.
+        let has_slept = (0..1000).any(|_| {
+            rt.block_on(sleep(Duration::from_millis(5)));
+            parked.try_iter().any(|index| index.is_none())
+        });
         drop(rt);
-        assert!(parked.iter().any(|index| index.is_none()), "this thread has slept");
+        assert!(has_slept, "this thread does not sleep");
         self.0.send(worker_index()).unwrap();
     }
 }

@@ -222,6 +222,7 @@ fn a_waker_that_panics_takes_no_signal_from_others() {
 /// Also if something listens still that was made before.
 #[test]
 fn after_the_end_of_its_runtime_no_listener_is_made() {
+    let _alone = alone();
     for runtime in support::runtimes() {
         let handle = runtime.handle().clone();
         let _guard = handle.enter();
@@ -302,6 +303,7 @@ fn it_is_heard_in_all_runtimes() {
 /// Also those that the system does not know.
 #[test]
 fn a_signal_that_cannot_be_listened_for_is_named() {
+    let _alone = alone();
     let runtime = volt::runtime::Builder::new_current_thread().build().unwrap();
     let _guard = runtime.enter();
     for number in [-1, 0, libc::SIGKILL, libc::SIGSTOP, 999] {

@@ -85,6 +85,12 @@ fn a_panic_in_a_loop_reaches_the_caller_and_drops_what_was_made() {
 
 #[test]
 fn loops_share_their_work_out() {
+    // The system may stop one of the threads for as long as the other one needs for all.
+    assert!((0..10).any(|_| both_have_at_least(40)));
+}
+
+/// Whether each of two threads has so many of 200 items.
+fn both_have_at_least(least: usize) -> bool {
     let pool = ThreadPool::with_threads(2);
     let threads = pool.install(|| {
         par_map_range(0..200, |_| {
@@ -92,10 +98,9 @@ fn loops_share_their_work_out() {
             crate::current_thread_index()
         })
     });
-    for thread in [Some(0), Some(1)] {
-        let share = threads.iter().filter(|&&it| it == thread).count();
-        assert!(share >= 40, "{share} of 200");
-    }
+    [Some(0), Some(1)]
+        .into_iter()
+        .all(|thread| threads.iter().filter(|&&it| it == thread).count() >= least)
 }
 
 proptest! {

@@ -93,7 +93,8 @@ impl Child {
         }
     }
 
-    /// Kills it (SIGKILL), without waiting for its end. One that has ended needs no killing.
+    /// Kills it (SIGKILL), without waiting for its end. One that has ended needs no killing; so does one whose status was
+    /// taken by others (by `waitpid(-1)`, or by the system where SIGCHLD is ignored): its number may be another process's.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -110,7 +111,12 @@ impl Child {
     /// ```
     pub fn start_kill(&mut self) -> io::Result<()> {
         match &mut self.state {
-            State::Running { child, .. } => child.kill(),
+            State::Running { child, .. } => {
+                if is_running(child) {
+                    child.kill()?;
+                }
+                Ok(())
+            }
             State::Ended(_) => Ok(()),
             State::Gone => unreachable!("only while it is dropped"),
         }
@@ -235,18 +241,24 @@ async fn read_all(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// True if it has not ended. An error means that there is nothing to wait for any more: others have its status.
+fn is_running(child: &mut StdChild) -> bool {
+    matches!(child.try_wait(), Ok(None))
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
         let State::Running { mut child, exit } = std::mem::replace(&mut self.state, State::Gone)
         else {
             return;
         };
-        if self.kill_on_drop {
+        let mut runs = is_running(&mut child);
+        if runs && self.kill_on_drop {
             // An error means that it has ended.
             let _ = child.kill();
+            runs = is_running(&mut child);
         }
-        // An error means that there is nothing to wait for.
-        if matches!(child.try_wait(), Ok(None)) {
+        if runs {
             orphans::adopt(child, exit.into_pidfd());
         }
     }

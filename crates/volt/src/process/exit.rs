@@ -114,8 +114,8 @@ impl Exit {
 pub(super) fn pidfd(child: &StdChild) -> Option<OwnedFd> {
     use std::os::fd::{FromRawFd, RawFd};
 
-    // SAFETY: `pidfd_open` takes two integers and touches no memory. The child has not been waited
-    // for, so the number is its own.
+    // SAFETY: `pidfd_open` takes two integers and touches no memory. (The number is the child's, as long as nobody
+    // else waits for it.)
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
     let fd = RawFd::try_from(fd).ok().filter(|fd| *fd >= 0)?;
     // SAFETY: the kernel has just given us this descriptor, which it opened close-on-exec.

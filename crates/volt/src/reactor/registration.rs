@@ -117,9 +117,18 @@ impl Registration {
             }
         }
         self.source().clear(event, bits);
+        self.arm_for(bits)
+    }
+
+    /// Registers writing, if `bits` have it and it is not registered.
+    #[inline]
+    fn arm_for(&self, bits: Ready) -> io::Result<()> {
+        if !bits.intersects(Ready::WRITABLE) {
+            return Ok(());
+        }
         #[cfg(unix)]
         // ORD relaxed: see the module's documentation.
-        if bits.intersects(Ready::WRITABLE) && !self.late.armed.load(Relaxed) {
+        if !self.late.armed.load(Relaxed) {
             return self.arm();
         }
         Ok(())
@@ -163,8 +172,12 @@ impl Registration {
 
     /// Clears what a caller has found to be no longer so.
     pub(crate) fn clear(&self, event: Event, bits: Ready) {
-        // An interest that cannot be registered now is tried again at the next failed attempt.
-        let _ = self.used_up(event, bits);
+        // First, since nobody here could be told of an error: then the source stays ready, and the next attempt tells. (An event
+        // that comes of this is newer than `event`, and so not cleared.)
+        if self.arm_for(bits).is_ok() {
+            let armed = self.used_up(event, bits);
+            debug_assert!(armed.is_ok(), "armed above");
+        }
     }
 
     /// Ready when `direction` is worth a try. One task a direction: the last that polled is woken.

@@ -158,6 +158,9 @@ impl UnixDatagram {
 
     /// Sends to the socket at `target`.
     ///
+    /// While the queue of that one is full, Linux says again and again that this one has room, and each time it is tried. If that may
+    /// be so for long, [`connect`](Self::connect) and [`send`](Self::send): then it says so once there is room.
+    ///
     /// # Errors
     /// Whatever `sendto(2)` reports.
     ///
