@@ -474,8 +474,7 @@ fn a_worker_is_busy_while_it_polls() {
     let before = busy();
     std::thread::sleep(Duration::from_millis(300));
     polls(Duration::from_millis(40));
-    let gained = busy() - before;
-    assert!(gained >= Duration::from_millis(40), "{gained:?}");
+    until(|| busy() - before >= Duration::from_millis(40));
     let asleep = started.elapsed().checked_sub(busy()).expect("it is one thread");
     assert!(asleep >= Duration::from_millis(20), "{asleep:?}");
     let parks = metrics.worker_park_count(0);
@@ -597,9 +596,10 @@ fn what_a_guest_steals_is_counted() {
     release.send(()).expect("the worker still waits for this");
     busy.join().unwrap();
     let metrics = rt.metrics();
-    assert!(metrics.steal_operations_count() >= 1);
     assert!(metrics.stolen_tasks_count() >= metrics.steal_operations_count());
-    assert_eq!((metrics.worker_steal_operations(0), metrics.worker_stolen_tasks_count(0)), (0, 0));
+    // The worker may have stolen the other task back, if this thread took both.
+    assert!(metrics.steal_operations_count() > metrics.worker_steal_operations(0));
+    assert!(metrics.stolen_tasks_count() > metrics.worker_stolen_tasks_count(0));
 }
 
 /// `worker_*` used to panic for the one worker that `num_workers` counts.

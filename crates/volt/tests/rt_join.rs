@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use volt::runtime::{Builder, Runtime, RuntimeFlavor};
@@ -273,29 +274,49 @@ fn a_join_deeper_than_the_bound_panics_on_a_current_thread_runtime() {
     assert_eq!(rt.block_on(async { nest(20) }), Ok(20));
 }
 
-/// What came of a join, and where.
-type Joined = (Result<(), String>, std::thread::ThreadId);
+/// Where the task of a join ran, or why none did; and where the join was.
+type Joined = (Result<ThreadId, String>, ThreadId);
 
-/// A waker that joins a task of the runtime.
-struct Joins(volt::runtime::Handle, std::sync::mpsc::Sender<Joined>);
+/// A waker that joins a task of the runtime, once.
+struct Joins {
+    runtime: volt::runtime::Handle,
+    said: std::sync::mpsc::Sender<Joined>,
+    is_done: AtomicBool,
+}
 
 impl Joins {
-    /// Waits for a while in which whoever turns the driver calls this waker.
-    async fn in_the_driver(self) {
-        let waker = std::task::Waker::from(Arc::new(self));
-        let mut early = Box::pin(sleep(Duration::from_millis(2)));
-        assert!(early.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        sleep(Duration::from_millis(10)).await;
+    fn new(rt: &Runtime) -> (Arc<Self>, std::sync::mpsc::Receiver<Joined>) {
+        let (said, message) = std::sync::mpsc::channel();
+        let (runtime, is_done) = (rt.handle().clone(), AtomicBool::new(false));
+        (Arc::new(Self { runtime, said, is_done }), message)
+    }
+
+    /// Waits while whoever turns the driver calls this waker.
+    async fn in_the_driver(self: Arc<Self>) {
+        let waker = std::task::Waker::from(self.clone());
+        let soon = Duration::from_millis(2);
+        let mut early = Box::pin(sleep(soon));
+        // A thread without a processor may come too late.
+        while early.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            early.as_mut().reset(volt::time::Instant::now() + soon);
+        }
+        for _ in 0..30_000 {
+            sleep(Duration::from_millis(1)).await;
+            if self.is_done.load(Ordering::Relaxed) {
+                break;
+            }
+        }
     }
 }
 
 impl std::task::Wake for Joins {
     fn wake(self: Arc<Self>) {
-        let task = self.0.spawn(async {});
+        let task = self.runtime.spawn(async { std::thread::current().id() });
         let join = std::panic::AssertUnwindSafe(|| task.join().unwrap());
         let joined = std::panic::catch_unwind(join)
             .map_err(|payload| (*payload.downcast::<&str>().unwrap()).to_owned());
-        self.1.send((joined, std::thread::current().id())).unwrap();
+        self.said.send((joined, std::thread::current().id())).unwrap();
+        self.is_done.store(true, Ordering::Relaxed);
     }
 }
 
@@ -307,8 +328,8 @@ const NOBODY: &str = "a waker cannot block in a join: nobody would run the task"
 fn a_join_in_a_waker_that_the_only_thread_calls_panics() {
     let one_worker = Builder::new_multi_thread().worker_threads(1).build().unwrap();
     for rt in [Builder::new_current_thread().build().unwrap(), one_worker] {
-        let (said, message) = std::sync::mpsc::channel();
-        let task = rt.spawn(Joins(rt.handle().clone(), said).in_the_driver());
+        let (joins, message) = Joins::new(&rt);
+        let task = rt.spawn(joins.in_the_driver());
         if rt.handle().runtime_flavor() == RuntimeFlavor::CurrentThread {
             rt.block_on(task).unwrap();
         }
@@ -326,18 +347,21 @@ fn a_join_in_a_waker_that_a_guest_calls_waits_for_the_only_worker() {
     let (begin, begun) = std::sync::mpsc::channel();
     // Once in a while the worker is another thread before this one waits, and then that may turn the driver.
     let by_a_guest = (0..100).any(|_| {
-        let (said, message) = std::sync::mpsc::channel();
+        let (joins, message) = Joins::new(&rt);
         let begin = begin.clone();
         let busy = rt.spawn(async move {
             begin.send(()).unwrap();
             std::thread::sleep(Duration::from_millis(20));
         });
-        begun.recv().unwrap();
-        rt.block_on(Joins(rt.handle().clone(), said).in_the_driver());
+        begun.recv_timeout(Duration::from_secs(30)).expect("it hangs");
+        rt.block_on(joins.in_the_driver());
         rt.block_on(busy).unwrap();
         let (said, thread) = message.recv_timeout(Duration::from_secs(30)).expect("it hangs");
         let by_a_guest = thread == std::thread::current().id();
-        assert_eq!(said, if by_a_guest { Ok(()) } else { Err(NOBODY.to_owned()) });
+        match said {
+            Ok(ran) => assert!(by_a_guest && ran != thread, "by the worker, for the guest"),
+            Err(error) => assert_eq!((by_a_guest, error.as_str()), (false, NOBODY)),
+        }
         by_a_guest
     });
     assert!(by_a_guest);

@@ -93,7 +93,7 @@ impl Child {
         }
     }
 
-    /// Kills it (SIGKILL), without waiting for its end. One that has ended needs no killing; so does one whose status was
+    /// Kills it (SIGKILL), without waiting for its end. One that has ended needs no killing; neither does one whose status was
     /// taken by others (by `waitpid(-1)`, or by the system where SIGCHLD is ignored): its number may be another process's.
     ///
     /// # Errors
@@ -110,16 +110,11 @@ impl Child {
     /// # }
     /// ```
     pub fn start_kill(&mut self) -> io::Result<()> {
-        match &mut self.state {
-            State::Running { child, .. } => {
-                if is_running(child) {
-                    child.kill()?;
-                }
-                Ok(())
-            }
-            State::Ended(_) => Ok(()),
-            State::Gone => unreachable!("only while it is dropped"),
+        // An error means that others have its status.
+        if let (Ok(None), State::Running { child, .. }) = (self.try_wait(), &mut self.state) {
+            child.kill()?;
         }
+        Ok(())
     }
 
     /// Kills it and waits for its end.

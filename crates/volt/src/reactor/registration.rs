@@ -6,9 +6,9 @@
 //! about it when a write has found no room for the first time ([`Registration::used_up`]). One that connects waits for such an
 //! event first ([`Registration::disarm`]).
 //!
-//! Ordering: `armed` orders nothing. Whoever finds no room has cleared WRITABLE first; registering
-//! the interest, once or twice, makes the system report the current state, so an event follows if
-//! there is room by then.
+//! Ordering: `armed` orders nothing. Registering the interest, once or twice, makes the system report the current state. Whoever finds
+//! no room clears WRITABLE and then registers, so an event follows if there is room by then; or registers first
+//! ([`Registration::clear`]), and then the event is newer than the look, so that the clear leaves it alone, or comes after the clear.
 #![forbid(unsafe_code)]
 
 use std::fmt;

@@ -67,7 +67,7 @@ pub(super) const CALM_LOOK: Duration = Duration::from_millis(32);
 const FEW_NS: u64 = 250_000;
 
 /// The time over which the pace of a member is judged.
-const SPAN_NS: u64 = 8_000_000;
+pub(super) const SPAN_NS: u64 = 8_000_000;
 
 /// What watchers remember of a member, one after the other: who looks gives the role up only after that
 /// (`Idle`). Hints only: watchers may change at any time.

@@ -11,7 +11,7 @@ use crate::runtime::context;
 use crate::runtime::scheduler::by_hand::{self, QUICK};
 use crate::runtime::scheduler::quick;
 use crate::runtime::scheduler::shared::Shared;
-use crate::runtime::scheduler::stall::{Look, STALL_NS};
+use crate::runtime::scheduler::stall::{Look, SPAN_NS, STALL_NS};
 use crate::runtime::scheduler::worker::Worker;
 use crate::runtime::{Builder, Runtime};
 use crate::task::{JoinHandle, block_in_place};
@@ -452,7 +452,7 @@ fn polls_become_long_in_time() -> bool {
         assert!(look());
         count(1);
         let is_attended = look();
-        in_time = watcher.now_ns() - start < 8_000_000;
+        in_time = watcher.now_ns() - start < SPAN_NS;
         if in_time {
             assert!(is_attended, "not for long enough");
             std::thread::sleep(Duration::from_millis(9));
