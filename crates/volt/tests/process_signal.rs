@@ -1,6 +1,5 @@
 //! Child processes and signals, on both flavours, in `block_on` and on workers.
 #![cfg(unix)]
-#![allow(clippy::disallowed_types, reason = "a test")]
 
 #[path = "support/net.rs"]
 mod support;
@@ -9,7 +8,6 @@ use std::future::{Future, poll_fn};
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::Stdio;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -20,7 +18,7 @@ use volt::signal::ctrl_c;
 use volt::signal::unix::{SignalKind, signal};
 use volt::time::{sleep, timeout};
 
-use support::{each, stays_pending};
+use support::{alone, each, stays_pending};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -159,12 +157,6 @@ fn a_child_whose_status_somebody_else_has_taken_is_not_killed() {
         assert_eq!(child.id(), None);
         assert!(child.wait().await.unwrap().success());
     });
-}
-
-/// One test of signals at a time: its runtime may be the one that hears another one's.
-fn alone() -> MutexGuard<'static, ()> {
-    static TEST: Mutex<()> = Mutex::new(());
-    TEST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]

@@ -7,20 +7,13 @@ mod support;
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use support::{bounded, each, stays_pending};
+use support::{alone, bounded, each, stays_pending};
 use volt::signal::ctrl_c;
 use volt::signal::unix::{SignalKind, signal};
 use volt::time::sleep;
-
-/// One test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static TEST: Mutex<()> = Mutex::new(());
-    TEST.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Presses ctrl-c. Somebody must have listened before.
 fn press() {

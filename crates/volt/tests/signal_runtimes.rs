@@ -11,20 +11,14 @@ mod support;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use support::{bounded, runtimes, stays_pending, stress};
+use support::{alone, bounded, runtimes, stays_pending, stress};
 use volt::runtime::{Builder, Runtime};
 use volt::signal::ctrl_c;
 use volt::signal::unix::{Signal, SignalKind, signal};
-
-/// One test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static TEST: Mutex<()> = Mutex::new(());
-    TEST.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A runtime that does nothing outside of its `block_on`.
 fn idle() -> Runtime {

@@ -110,6 +110,11 @@ impl Registration {
     /// Takes back what an attempt has used up; WRITABLE comes again by an event only if it is
     /// registered, so this does that if need be.
     pub(crate) fn used_up(&self, event: Event, bits: Ready) -> io::Result<()> {
+        self.take_back(event, bits);
+        self.arm_for(bits)
+    }
+
+    fn take_back(&self, event: Event, bits: Ready) {
         if bits.intersects(Ready::READABLE) {
             let had_taken = self.habit.failed(event);
             if event.is_guess() && !had_taken {
@@ -117,7 +122,6 @@ impl Registration {
             }
         }
         self.source().clear(event, bits);
-        self.arm_for(bits)
     }
 
     /// Registers writing, if `bits` have it and it is not registered.
@@ -175,8 +179,7 @@ impl Registration {
         // First, since nobody here could be told of an error: then the source stays ready, and the next attempt tells. (An event
         // that comes of this is newer than `event`, and so not cleared.)
         if self.arm_for(bits).is_ok() {
-            let armed = self.used_up(event, bits);
-            debug_assert!(armed.is_ok(), "armed above");
+            self.take_back(event, bits);
         }
     }
 

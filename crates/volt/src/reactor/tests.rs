@@ -1,5 +1,6 @@
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -21,6 +22,14 @@ fn register(handle: &Handle, fd: &impl AsRawFd, start: Start) -> io::Result<Regi
     let fd = fd.as_raw_fd();
     let interest = Interest::READABLE | Interest::WRITABLE;
     Registration::new(handle.clone(), &mut mio::unix::SourceFd(&fd), fd, interest, start)
+}
+
+/// Two ends; the first one does not block, is registered, and taken to be ready.
+fn open_pair(handle: &Handle) -> (UnixStream, UnixStream, Registration) {
+    let (a, b) = UnixStream::pair().unwrap();
+    a.set_nonblocking(true).unwrap();
+    let registration = register(handle, &a, Start::Open).unwrap();
+    (a, b, registration)
 }
 
 #[allow(clippy::disallowed_methods, reason = "measures a wait")]
@@ -68,9 +77,7 @@ fn a_wait_is_never_shorter_than_asked_and_finer_than_a_millisecond() {
 #[test]
 fn an_event_makes_its_source_ready_once() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-    a.set_nonblocking(true).unwrap();
-    let registration = register(&handle, &a, Start::Open).unwrap();
+    let (_a, b, registration) = open_pair(&handle);
     assert_eq!(handle.registered(), 1);
     let mut cx = Context::from_waker(Waker::noop());
     assert!(registration.poll_ready(Direction::Read, &mut cx).is_pending());
@@ -92,7 +99,7 @@ fn an_event_makes_its_source_ready_once() {
 #[test]
 fn the_bell_takes_no_events_place() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn { waiting: 1, busy: 1 }).unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (a, b) = UnixStream::pair().unwrap();
     let registration = register(&handle, &a, Start::Open).unwrap();
     for timeout in [LONG, Some(Duration::ZERO)] {
         handle.0.bell.wake().unwrap();
@@ -110,7 +117,7 @@ fn what_is_the_drivers_own_is_no_event_and_takes_no_events_place() {
     use std::os::fd::AsRawFd;
 
     let (mut reactor, handle) = Reactor::new(EventsPerTurn { waiting: 1, busy: 1 }).unwrap();
-    let [(own, a), (source, b)] = [(); 2].map(|()| std::os::unix::net::UnixStream::pair().unwrap());
+    let [(own, a), (source, b)] = [(); 2].map(|()| UnixStream::pair().unwrap());
     reactor.watch_own(own.as_raw_fd()).unwrap();
     let registration = register(&handle, &source, Start::Open).unwrap();
     for timeout in [LONG, Some(Duration::ZERO)] {
@@ -156,9 +163,7 @@ fn a_read_is_put_off_for_a_few_looks_also_if_these_have_not_come_to_its_event() 
 fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
     TURNS.set(true);
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
-    a.set_nonblocking(true).unwrap();
-    let registration = register(&handle, &a, Start::Open).unwrap();
+    let (a, b, registration) = open_pair(&handle);
     let mut cx = Context::from_waker(Waker::noop());
     let mut tries = 0;
     let mut read = || {
@@ -200,13 +205,13 @@ fn a_read_that_would_fail_is_put_off_until_a_look_without_events() {
 
 /// The two ends of a unix socket, which read messages of exactly the size of their buffers.
 struct Pair {
-    ends: [std::os::unix::net::UnixStream; 2],
+    ends: [UnixStream; 2],
     registrations: [Registration; 2],
 }
 
 impl Pair {
     fn new(handle: &Handle) -> Self {
-        let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (a, b) = UnixStream::pair().unwrap();
         a.set_nonblocking(true).unwrap();
         b.set_nonblocking(true).unwrap();
         let registrations = [&a, &b].map(|end| register(handle, end, Start::Open).unwrap());
@@ -331,9 +336,7 @@ fn room_for_somebody_who_waits_to_write_ends_the_guesses() {
 #[test]
 fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, _b) = std::os::unix::net::UnixStream::pair().unwrap();
-    a.set_nonblocking(true).unwrap();
-    let registration = register(&handle, &a, Start::Open).unwrap();
+    let (_a, _b, registration) = open_pair(&handle);
     let event = registration.look_to_try(Ready::WRITE).expect("taken to be writable");
     registration.used_up(event, Ready::WRITE).unwrap();
     assert!(registration.look_to_try(Ready::WRITE).is_none());
@@ -345,9 +348,7 @@ fn writing_is_registered_when_it_has_failed_and_reports_room_that_is_there() {
 #[test]
 fn what_cannot_be_registered_after_a_short_write_is_left_writable() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, _b) = std::os::unix::net::UnixStream::pair().unwrap();
-    a.set_nonblocking(true).unwrap();
-    let registration = register(&handle, &a, Start::Open).unwrap();
+    let (a, _b, registration) = open_pair(&handle);
     let event = registration.look_to_try(Ready::WRITE).expect("taken to be writable");
     let fd = a.as_raw_fd();
     registration.deregister(&mut mio::unix::SourceFd(&fd)).unwrap();
@@ -369,7 +370,7 @@ fn a_source_that_cannot_be_registered_is_an_error_and_leaves_nothing() {
 #[test]
 fn shutdown_ends_waits_and_refuses_registrations() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (a, b) = UnixStream::pair().unwrap();
     let registration = register(&handle, &a, Start::Unknown).unwrap();
     let mut cx = Context::from_waker(Waker::noop());
     let mut wait = pin!(registration.ready(Interest::READABLE));
@@ -389,7 +390,7 @@ fn shutdown_ends_waits_and_refuses_registrations() {
 #[test]
 fn who_has_connected_hears_no_more_of_room_until_there_was_none() {
     let (mut reactor, handle) = Reactor::new(EventsPerTurn::default()).unwrap();
-    let (a, b) = std::os::unix::net::UnixStream::pair().unwrap();
+    let (a, b) = UnixStream::pair().unwrap();
     a.set_nonblocking(true).unwrap();
     let registration = register(&handle, &a, Start::Unknown).unwrap();
     assert!(registration.look_to_try(Ready::WRITE).is_none(), "nothing is known");

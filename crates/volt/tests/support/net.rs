@@ -6,10 +6,18 @@
 )]
 
 use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use volt::net::{TcpListener, TcpStream, UdpSocket};
 use volt::runtime::{Builder, Runtime};
+
+/// One test of signals at a time: its runtime may be the one that hears another one's.
+#[allow(clippy::disallowed_types, reason = "a test")]
+pub fn alone() -> MutexGuard<'static, ()> {
+    static TEST: Mutex<()> = Mutex::new(());
+    TEST.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 pub fn runtimes() -> Vec<Runtime> {
     let mut all = vec![Builder::new_current_thread().enable_all().build().unwrap()];
