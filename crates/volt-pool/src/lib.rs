@@ -42,6 +42,7 @@ mod engine;
 mod errand;
 mod fork;
 mod frame;
+mod held;
 mod install;
 #[cfg(doctest)]
 mod lifetimes;

@@ -14,6 +14,7 @@
 //! 2. The state is in an `Arc`: the owner holds one, a queued ticket another. The ticket may be run
 //!    long after the scope's end, and finds nothing.
 //! 3. If the queue is not empty, a ticket is queued, or a consumer is at work, or the owner is.
+//!    Whoever keeps more of a chunk than the task that it runs has told somebody of it.
 //! 4. Everything that a task borrows outlives the scope; the state's frame outlives its tasks.
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
@@ -328,33 +329,58 @@ impl State {
     /// Runs some of the scope's tasks. False if there were none.
     pub(crate) fn run_chunk(&self, worker: &Worker) -> bool {
         let Some(mut consumer) = self.queue.try_lock() else { return false };
-        let whole = worker.holds_nothing();
-        let mut tasks = TaskList::new();
-        for _ in 0..if whole { CHUNK } else { 1 } {
+        let most = if worker.held.is_empty() { CHUNK } else { 1 };
+        // One more, which ends it.
+        let mut chunk = [ptr::null_mut(); CHUNK + 1];
+        let mut rest = TaskList::new();
+        let mut taken = 0;
+        while taken < most {
             let Some(task) = consumer.pop() else { break };
-            // SAFETY: out of the queue.
-            unsafe { tasks.append(task) };
+            chunk[taken] = task.as_ptr();
+            if taken > 0 {
+                // SAFETY: out of the queue.
+                unsafe { rest.append(task) };
+            }
+            taken += 1;
+        }
+        // Before the queue looks empty to whoever looks here afterwards.
+        if let Some((head, _)) = rest.take() {
+            worker.held.put(head, self.own);
         }
         if consumer.unlock() {
             // SAFETY: borrowed, and there are tasks left.
             unsafe { Self::announce(self.own) };
         }
+        if taken > 1 {
+            self.tell_of_held();
+        }
         let mut done = 0;
-        let mut next = tasks.take().map(|(head, _)| head);
-        while let Some(task) = next {
-            // SAFETY: taken, so its link is ours.
-            let rest = unsafe { Task::next(task) };
-            if let Some(rest) = rest {
-                worker.hold(rest.as_ptr());
+        while let Some(task) = NonNull::new(chunk[done]) {
+            if done > 0 && !worker.held.take_first(task.as_ptr(), chunk[done + 1]) {
+                break;
             }
             worker.run_task(task);
             done += 1;
-            // Somebody may have taken the rest meanwhile.
-            next = rest.and_then(|_| NonNull::new(worker.take_held()));
         }
         // SAFETY: whoever calls this holds the state: the owner, or a ticket's caller.
         unsafe { self.finished(done) };
         true
+    }
+
+    /// Tells somebody of the rest of a chunk, since the first task may be long: the owner, if it sleeps, or a
+    /// thread of the pool.
+    fn tell_of_held(&self) {
+        // SAFETY: the scope has not ended, since there are tasks, so its pool has not.
+        let core = unsafe { &*self.core };
+        // SAFETY: null, or a thread that waits for the scope.
+        let owner = unsafe { self.frame.owner().as_ref() };
+        // One elsewhere takes nothing from a thread of this pool.
+        let can_help = owner.is_some_and(|owner| ptr::eq(owner.core(), core));
+        // ORD SeqCst fence: between `Held::put` and looking for a sleeper; pairs with `Frame::sleep`.
+        fence(SeqCst);
+        if !(can_help && self.frame.call_helper()) {
+            core.notify();
+        }
     }
 
     /// As `run_chunk`, on a thread that is none of a pool: all that there is.

@@ -22,8 +22,7 @@
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
-//! | [WK1] | `Worker::hold` | `Worker::take_held` | the chain of tasks | `the_rest_of_a_chunk_can_be_taken_while_it_runs` |
-//! | [WK2] | `Worker::help`, its own wait | `Worker::help`, along the waits of others | the record of the thief | `the_thief_of_the_thief_is_seen_whole` |
+//! | [WK1] | `Worker::help`, its own wait | `Worker::help`, along the waits of others | the record of the thief | `the_thief_of_the_thief_is_seen_whole` |
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -36,6 +35,7 @@ use crate::buffer::{Buffer, CAPACITY};
 use crate::engine::Core;
 use crate::fork::{Fork, ForkStack, Promoted};
 use crate::frame::{Frame, Lineage, Outcome};
+use crate::held::Held;
 use crate::made::Made;
 use crate::mail::Mailbox;
 use crate::offer::Offer;
@@ -94,8 +94,7 @@ unsafe fn joins_in(origin: *const Frame) -> bool {
 pub(crate) struct Worker {
     pub(crate) fork: CachePadded<ForkStack>,
     pub(crate) offer: CachePadded<Offer>,
-    /// The rest of a scope's chunk, see `Worker::hold`.
-    held: AtomicPtr<Task>,
+    pub(crate) held: Held,
     /// The thief for whose result this thread waits: where its thief's helpers look next.
     waits_for: AtomicPtr<Worker>,
     buffer: Buffer,
@@ -125,7 +124,7 @@ impl Worker {
         Self {
             fork: CachePadded::new(ForkStack::new()),
             offer: CachePadded::new(Offer::new()),
-            held: AtomicPtr::new(ptr::null_mut()),
+            held: Held::new(),
             waits_for: AtomicPtr::new(ptr::null_mut()),
             buffer: Buffer::new(),
             overflow: Queue::new(),
@@ -276,32 +275,6 @@ impl Worker {
         unsafe { self.mail.take(fits) }
     }
 
-    /// Keeps the rest of a chunk of a scope's tasks where others can take it while this thread runs
-    /// one of them.
-    #[inline]
-    pub(crate) fn hold(&self, rest: *mut Task) {
-        // ORD[WK1] release: the chain.
-        let order = Release;
-        if cfg!(volt_loom) {
-            // Loom orders a plain store before an exchange that did not read it.
-            self.held.swap(rest, order);
-        } else {
-            self.held.store(rest, order);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn take_held(&self) -> *mut Task {
-        // ORD[WK1] acquire: the chain.
-        self.held.swap(ptr::null_mut(), Acquire)
-    }
-
-    #[inline]
-    pub(crate) fn holds_nothing(&self) -> bool {
-        // ORD relaxed: a hint for others; the thread itself is the only one that stores a chain.
-        self.held.load(Relaxed).is_null()
-    }
-
     /// Looks for work. The flag says that there may be more.
     pub(crate) fn find(&self) -> Option<(Work, bool)> {
         let core = self.core();
@@ -407,10 +380,10 @@ impl Worker {
     /// Takes the rest of a chunk from a thread that is busy with one of its tasks, and gives it
     /// back to its scope.
     fn reclaim(&self, victim: &Self) -> Option<()> {
-        if victim.holds_nothing() {
+        if victim.held.is_empty() {
             return None;
         }
-        let rest = NonNull::new(victim.take_held())?;
+        let rest = victim.held.take()?;
         // SAFETY: taken, so ours; a scope's tasks (invariant 3).
         unsafe { State::put_back(rest) };
         Some(())
@@ -430,7 +403,7 @@ impl Worker {
         !self.buffer.is_empty()
             || self.overflow.is_waiting()
             || !self.offer.is_empty()
-            || !self.holds_nothing()
+            || !self.held.is_empty()
     }
 
     /// Wakes somebody for the fork that was just offered: the nearest ancestor's owner who sleeps,
@@ -493,7 +466,7 @@ impl Worker {
             Help::Mail => false,
             Help::Thief(promoted) => {
                 let mut thief = promoted.thief();
-                // ORD[WK2] release: the thief's record.
+                // ORD[WK1] release: the thief's record.
                 self.waits_for.store(thief.cast_mut(), Release);
                 // The thief, and whoever it waits for.
                 for _ in 0..8 {
@@ -502,7 +475,7 @@ impl Worker {
                     if self.help_victim(victim, frame) {
                         return true;
                     }
-                    // ORD[WK2] acquire: the record.
+                    // ORD[WK1] acquire: the record.
                     thief = victim.waits_for.load(Acquire);
                 }
                 false
@@ -513,7 +486,8 @@ impl Worker {
                 }
                 let ancestor = Lineage::of(frame);
                 self.others(|victim| {
-                    if self.reclaim(victim).is_some() && scope.run_chunk(self) {
+                    let holds_some = victim.held.is_of(*scope);
+                    if holds_some && self.reclaim(victim).is_some() && scope.run_chunk(self) {
                         return Some(());
                     }
                     let related = victim.offer.is_related(ancestor);
@@ -569,8 +543,8 @@ impl Worker {
                 thief.is_some_and(|thief| thief.offer.is_related(ancestor))
             }
             Help::Scope(scope) => {
-                scope.has_tasks()
-                    || self.others(|v| v.offer.is_related(ancestor).then_some(())).is_some()
+                let has_some = |v: &Self| v.held.is_of(*scope) || v.offer.is_related(ancestor);
+                scope.has_tasks() || self.others(|v| has_some(v).then_some(())).is_some()
             }
         }
     }

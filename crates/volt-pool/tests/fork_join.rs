@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use volt_sync::internal::primitive::Mutex;
 
 use proptest::prelude::*;
-use volt_pool::{Builder, Scope, ThreadPool, join, scope};
+use volt_pool::{Builder, ThreadPool, join, scope};
 
 #[path = "support/in_time.rs"]
 mod in_time;
@@ -212,89 +212,6 @@ fn siblings_are_not_descendants() {
     assert_eq!(*lock.lock().unwrap(), 200 * 288);
 }
 
-#[test]
-fn scopes_end_after_all_of_their_tasks_and_pass_a_panic_on() {
-    let pool = ThreadPool::with_threads(2);
-    let ran = AtomicUsize::new(0);
-    fn tree<'s>(s: &Scope<'s>, depth: usize, ran: &'s AtomicUsize) {
-        ran.fetch_add(1, SeqCst);
-        if depth > 0 {
-            s.spawn(move |s| tree(s, depth - 1, ran));
-            s.spawn(move |s| tree(s, depth - 1, ran));
-        }
-    }
-    pool.scope(|s| tree(s, 10, &ran));
-    assert_eq!(ran.swap(0, SeqCst), 2047);
-    pool.in_place_scope(|s| tree(s, 10, &ran));
-    assert_eq!(ran.swap(0, SeqCst), 2047);
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        pool.scope(|s| {
-            for index in 0..100 {
-                let ran = &ran;
-                s.spawn(move |_| {
-                    ran.fetch_add(1, SeqCst);
-                    if index % 10 == 0 {
-                        resume_unwind(Box::new("task"));
-                    }
-                });
-            }
-        });
-    }));
-    assert_eq!(*result.unwrap_err().downcast_ref::<&str>().unwrap(), "task");
-    assert_eq!(ran.swap(0, SeqCst), 100, "all others have run");
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        pool.scope(|s| {
-            s.spawn(|_| add(&ran, 1));
-            resume_unwind(Box::new("body"));
-        })
-    }));
-    assert_eq!(*result.unwrap_err().downcast_ref::<&str>().unwrap(), "body");
-    assert_eq!(ran.load(SeqCst), 1);
-}
-
-#[test]
-fn a_long_task_holds_no_others_up() {
-    let pool = ThreadPool::with_threads(2);
-    let ran = AtomicUsize::new(0);
-    pool.scope(|s| {
-        for index in 0..64 {
-            let ran = &ran;
-            s.spawn(move |_| {
-                if index == 5 {
-                    // Whoever took others together with this one.
-                    for _ in 0..2000 {
-                        if ran.load(SeqCst) == 63 {
-                            return;
-                        }
-                        std::thread::sleep(Duration::from_millis(5));
-                    }
-                    panic!("{} of 63", ran.load(SeqCst));
-                }
-                ran.fetch_add(1, SeqCst);
-            });
-        }
-    });
-}
-
-#[test]
-fn scopes_nest_in_the_same_and_in_other_pools() {
-    let (a, b) = (ThreadPool::with_threads(2), ThreadPool::with_threads(2));
-    let ran = AtomicUsize::new(0);
-    a.scope(|s| {
-        for _ in 0..10 {
-            s.spawn(|_| {
-                scope(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran, 1))));
-                b.scope(|s| (0..10).for_each(|_| s.spawn(|_| add(&ran, 1))));
-                b.in_place_scope(|s| {
-                    (0..10).for_each(|_| s.spawn(|_| add(&ran, 1)));
-                });
-                a.install(|| add(&ran, 1));
-            });
-        }
-    });
-    assert_eq!(ran.load(SeqCst), 310);
-}
-
 /// Pools of one thread each that call into each other: the call back runs on the thread that waits.
 #[test]
 fn pools_that_call_each_other_do_not_lock_up() {
@@ -343,43 +260,6 @@ fn install_runs_on_a_thread_of_the_pool() {
         pool.shutdown();
         assert!(pool.enter(|| pool.install(|| std::thread::current().id() == here)));
     });
-}
-
-/// The same with a scope that is opened in place: its owner is a thread of the other pool, and the only
-/// thread of its own pool waits for the owner.
-#[test]
-fn a_scope_of_a_pool_that_waits_for_its_owner_ends() {
-    for threads in [1, 2] {
-        in_time(move || {
-            let (a, b) = (ThreadPool::with_threads(threads), ThreadPool::with_threads(1));
-            for _ in 0..100 {
-                let ran = AtomicUsize::new(0);
-                let scope = || {
-                    a.in_place_scope(|s| {
-                        for _ in 0..40 {
-                            s.spawn(|s| {
-                                assert!(a.current_thread_index().is_some());
-                                s.spawn(|_| add(&ran, 1));
-                            });
-                        }
-                        s.spawn(|s| {
-                            // Back to the owner, which is in the middle of its wait.
-                            b.install(|| s.spawn(|_| add(&ran, 1)));
-                            b.in_place_scope(|s| s.spawn(|_| add(&ran, 1)));
-                        });
-                    });
-                };
-                a.install(|| b.install(scope));
-                assert_eq!(ran.load(SeqCst), 42);
-            }
-            let panicked = catch_unwind(AssertUnwindSafe(|| {
-                a.install(|| {
-                    b.install(|| a.in_place_scope(|s| s.spawn(|_| resume_unwind(Box::new("task")))))
-                });
-            }));
-            assert_eq!(*panicked.unwrap_err().downcast_ref::<&str>().unwrap(), "task");
-        });
-    }
 }
 
 #[test]

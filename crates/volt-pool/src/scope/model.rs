@@ -172,7 +172,7 @@ fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
             // SAFETY: the model keeps the pool, and so the record, until the thread is joined.
             let record: &'static Worker = unsafe { &*std::ptr::from_ref(record) };
             let thread = thread::spawn(move || {
-                if let Some(rest) = std::ptr::NonNull::new(record.take_held()) {
+                if let Some(rest) = record.held.take() {
                     // SAFETY: taken from `held`.
                     unsafe { State::put_back(rest) };
                 }
@@ -186,6 +186,44 @@ fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
             thread.join().unwrap();
         });
     });
+}
+
+/// A thread takes tasks together, and the last one but one waits for the last, if it runs it: the owner, who may
+/// just fall asleep, has to come for that.
+fn the_last_of_a_chunk_is_waited_for(count: u32) {
+    loom::model(move || {
+        let pool = Pool::new();
+        let helper = std::cell::Cell::new(None);
+        let begun = &pool.runs;
+        let owner = thread::current().id();
+        guest(&pool, |scope| {
+            for _ in 0..count {
+                scope.spawn(move |_| {
+                    let waits = begun.fetch_add(1, Relaxed) == count - 2;
+                    while waits && thread::current().id() != owner && begun.load(Relaxed) < count {
+                        thread::yield_now();
+                    }
+                });
+            }
+            let (pool, state) = (pool.clone(), scope.state.clone());
+            helper.set(Some(thread::spawn(move || {
+                pool.core.as_guest(|worker| state.run_chunk(worker.unwrap()));
+            })));
+        });
+        assert_eq!(begun.load(Relaxed), count);
+        helper.take().unwrap().join().unwrap();
+    });
+}
+
+#[test]
+fn an_owner_who_sleeps_is_told_of_the_rest_of_a_chunk() {
+    the_last_of_a_chunk_is_waited_for(2);
+}
+
+/// Between the first and the second one there is no moment at which nothing is left to take.
+#[test]
+fn an_owner_who_sleeps_has_seen_the_rest_of_a_chunk() {
+    the_last_of_a_chunk_is_waited_for(3);
 }
 
 #[derive(Clone, Copy)]
