@@ -72,7 +72,7 @@ fn least(limit: f64, mut count: impl FnMut() -> Result<f64, String>) -> Result<f
 /// The instructions of one operation of `row`.
 fn counted(row: &str) -> Result<f64, String> {
     // The difference of two runs leaves only the operations themselves.
-    let (few, many) = (1_000_u32, 11_000_u32);
+    let (few, many) = (1_000_u32, 6_000_u32);
     let (base, whole) = std::thread::scope(|scope| {
         let base = scope.spawn(|| instructions(row, few));
         let whole = instructions(row, many);

@@ -433,52 +433,66 @@ fn quick_until_now() -> impl FnMut(&Handle) -> volt::task::JoinHandle<()> {
 /// `main` accepts connections, or waits for a signal or for time: no task runs on its thread then.
 #[test]
 fn a_future_of_block_on_that_waits_for_time_or_io_is_not_held_up_by_tasks() {
-    for (workers, for_time) in [(1, true), (1, false), (2, true), (2, false), (8, true), (8, false)]
-    {
-        let rt = multi(workers);
-        let mut spawn = quick_until_now();
-        let took = rt.block_on(async {
-            let handle = Handle::current();
-            let listener = volt::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
-            // All of them are spawned by a future that waits for more of the same.
-            for _ in 0..300 {
-                if for_time {
-                    volt::time::sleep(Duration::from_micros(10)).await;
-                } else {
-                    drop(std::net::TcpStream::connect(address).unwrap());
-                    listener.accept().await.unwrap();
-                }
-                drop(spawn(&handle));
-            }
-            let long = spawn(&handle);
-            let start = Instant::now();
-            if for_time {
-                volt::time::sleep(Duration::from_millis(5)).await;
-            } else {
-                let client = std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_millis(5));
-                    std::net::TcpStream::connect(address).unwrap()
+    // At the same time: they mostly sleep.
+    std::thread::scope(|scope| {
+        for workers in [1, 2, 8] {
+            for for_time in [true, false] {
+                scope.spawn(move || {
+                    let took = waits_beside_a_long_poll(workers, for_time);
+                    assert!(took < SECOND, "{workers} workers, time: {for_time}: {took:?}");
                 });
-                listener.accept().await.unwrap();
-                client.join().unwrap();
             }
-            let took = start.elapsed();
-            long.await.unwrap();
-            took
-        });
-        assert!(took < SECOND, "{workers} workers, time: {for_time}: {took:?}");
-    }
+        }
+    });
+}
+
+/// For how long a future of `block_on` has waited for 5 ms, or for a connection that came then.
+fn waits_beside_a_long_poll(workers: usize, for_time: bool) -> Duration {
+    let rt = multi(workers);
+    let mut spawn = quick_until_now();
+    rt.block_on(async {
+        let handle = Handle::current();
+        let listener = volt::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // All of them are spawned by a future that waits for more of the same.
+        for _ in 0..300 {
+            if for_time {
+                volt::time::sleep(Duration::from_micros(10)).await;
+            } else {
+                drop(std::net::TcpStream::connect(address).unwrap());
+                listener.accept().await.unwrap();
+            }
+            drop(spawn(&handle));
+        }
+        let long = spawn(&handle);
+        let start = Instant::now();
+        if for_time {
+            volt::time::sleep(Duration::from_millis(5)).await;
+        } else {
+            let client = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(5));
+                std::net::TcpStream::connect(address).unwrap()
+            });
+            listener.accept().await.unwrap();
+            client.join().unwrap();
+        }
+        let took = start.elapsed();
+        long.await.unwrap();
+        took
+    })
 }
 
 /// It waits for time, for long or again and again; but nobody else is left who could run a task. For once: when it
 /// is over, no task holds it up.
 #[test]
 fn a_thread_in_block_on_that_waits_for_time_helps_workers_that_all_stand_still() {
-    for tick in [SECOND, Duration::from_micros(200)] {
-        // A machine that was busy for a moment may have made a quick kind look slow.
-        assert!((0..5).any(|_| helps_workers_that_stand_still(tick)), "{tick:?}");
-    }
+    std::thread::scope(|scope| {
+        for tick in [SECOND, Duration::from_micros(200)] {
+            // A machine that was busy for a moment may have made a quick kind look slow.
+            let helps = move || (0..5).any(|_| helps_workers_that_stand_still(tick));
+            scope.spawn(move || assert!(helps(), "{tick:?}"));
+        }
+    });
 }
 
 /// True if the task was run.
