@@ -70,8 +70,8 @@ pub(crate) fn minimal() -> Result<(), String> {
     run(check.current_dir(&scratch))
 }
 
-/// Checks the libraries, and their tests and examples, with the oldest compiler that the workspace says is enough, and
-/// without a warning. (A lint about it knows functions of the standard library, and no rules of the language.)
+/// Checks the libraries and their examples with the oldest compiler that the workspace says is enough, and without a
+/// warning. (A lint about it knows functions of the standard library, and no rules of the language.)
 ///
 /// Where that compiler is not installed, and `rustup` cannot fetch it, this is said, and nothing checked.
 ///
@@ -89,7 +89,8 @@ pub(crate) fn oldest() -> Result<(), String> {
         println!("NOT CHECKED: there is no compiler {version} here, and it cannot be fetched");
         return Ok(());
     }
-    let mut check = cargo(&[&toolchain, "check", "--quiet", "--all-features", "--all-targets"]);
+    let mut check =
+        cargo(&[&toolchain, "check", "--quiet", "--all-features", "--lib", "--examples"]);
     for package in LIBRARIES {
         check.args(["-p", package]);
     }

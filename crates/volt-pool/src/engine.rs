@@ -333,8 +333,8 @@ impl Core {
         }
     }
 
-    /// As `notify`, of a fork.
-    pub(crate) fn notify_of_fork(&self) {
+    /// As `notify`, of something that may be long, with which the caller goes on as well.
+    pub(crate) fn notify_elsewhere(&self) {
         if self.sync.notify_elsewhere(self.config.threads) == Notified::Start {
             self.start_thread();
         }

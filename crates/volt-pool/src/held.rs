@@ -3,8 +3,8 @@
 //! Invariants:
 //! 1. Only the record's own thread puts a chain in, and only where there is none.
 //! 2. From then on it is empty only when all tasks have been taken: the thread takes the next one and
-//!    leaves the rest in one step. So whoever finds nothing here may sleep: what is put in later is
-//!    told of (`State::tell_of_held`).
+//!    leaves the rest in one step. So whoever finds nothing here may sleep: of what is put in later
+//!    somebody is told (`State::tell_of_held`), as of what a thief gives back to the scope.
 //!
 //! | Edge | Release side | Acquire side | Carries | Model that fails without it |
 //! |------|--------------|--------------|---------|-----------------------------|
@@ -67,7 +67,8 @@ impl Held {
         self.chain.load(Relaxed).is_null()
     }
 
-    /// True if there are tasks of `scope`: a hint, as that of `is_empty`.
+    /// True if there are tasks of `scope`. Perhaps wrong, but after the caller's fence it does not miss those that
+    /// were put in before the fence of `State::tell_of_held`.
     pub(crate) fn is_of(&self, scope: *const State) -> bool {
         // ORD relaxed: compared, and never followed.
         !self.is_empty() && ptr::eq(self.scope.load(Relaxed), scope)

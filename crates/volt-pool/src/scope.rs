@@ -36,7 +36,7 @@
 //! * The spawner sees it. Then it calls the owner, who sees the task, or is seen to sleep.
 //!
 //! Cost: a spawn is an allocation and 1 RMW on the owner's thread (2 elsewhere), a task another half
-//! RMW to take and 1 to hold the rest of its chunk.
+//! RMW to take and 1 to take it out of the rest of its chunk; a chunk 2 fences, and perhaps a wake-up.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -343,7 +343,7 @@ impl State {
             }
             taken += 1;
         }
-        // Before the queue looks empty to whoever looks here afterwards.
+        // Before the queue can look empty, so that whoever looks for a while hardly misses it.
         if let Some((head, _)) = rest.take() {
             worker.held.put(head, self.own);
         }
@@ -375,12 +375,14 @@ impl State {
         // SAFETY: null, or a thread that waits for the scope.
         let owner = unsafe { self.frame.owner().as_ref() };
         // One elsewhere takes nothing from a thread of this pool.
-        let can_help = owner.is_some_and(|owner| ptr::eq(owner.core(), core));
-        // ORD SeqCst fence: between `Held::put` and looking for a sleeper; pairs with `Frame::sleep`.
-        fence(SeqCst);
-        if !(can_help && self.frame.call_helper()) {
-            core.notify();
+        if owner.is_some_and(|owner| ptr::eq(owner.core(), core)) {
+            // ORD SeqCst fence: between `Held::put` and looking for a sleeper; pairs with `Frame::sleep`.
+            fence(SeqCst);
+            if self.frame.call_helper() {
+                return;
+            }
         }
+        core.notify_elsewhere();
     }
 
     /// As `run_chunk`, on a thread that is none of a pool: all that there is.

@@ -426,7 +426,7 @@ impl Worker {
                 frame = ancestor.parent();
             }
         }
-        core.notify_of_fork();
+        core.notify_elsewhere();
     }
 
     /// Waits for `frame`, which this thread owns, and helps meanwhile.
@@ -459,6 +459,13 @@ impl Worker {
     /// Runs one piece of work that descends from `frame`, if there is any.
     fn help(&self, frame: &Frame, help: &Help<'_>) -> bool {
         if let Some(task) = self.take_mail(frame) {
+            if let Help::Scope(scope) = help {
+                // What this thread may have been called for, and the mail may be long.
+                let holds_some = |victim: &Self| victim.held.is_of(*scope).then_some(());
+                if self.others(holds_some).is_some() {
+                    self.core().notify();
+                }
+            }
             self.run_task(task);
             return true;
         }

@@ -84,29 +84,41 @@ fn a_long_task_holds_no_others_up() {
     });
 }
 
-/// Each needs a thread of its own, while the owner is busy with the body, or sleeps.
+/// Each needs a thread of its own, while the owner is busy with the body.
 #[test]
 fn tasks_that_were_taken_together_with_a_long_one_get_threads() {
-    for owner_sleeps in [false, true] {
-        in_time(move || {
-            let pool = ThreadPool::with_threads(4);
-            let (all, done) = (Barrier::new(3), Barrier::new(2));
-            pool.scope(|s| {
-                for index in 0..3 {
-                    let (all, done) = (&all, &done);
-                    s.spawn(move |_| {
-                        all.wait();
-                        if index == 0 && !owner_sleeps {
-                            done.wait();
-                        }
-                    });
-                }
-                if !owner_sleeps {
+    in_time(|| {
+        let pool = ThreadPool::with_threads(4);
+        let (all, done) = (Barrier::new(3), Barrier::new(4));
+        pool.scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|_| {
+                    all.wait();
                     done.wait();
+                });
+            }
+            done.wait();
+        });
+    });
+}
+
+/// The same, of tasks that are spawned while the owner waits for the scope.
+#[test]
+fn an_owner_that_sleeps_is_one_of_the_threads() {
+    in_time(|| {
+        let pool = ThreadPool::with_threads(3);
+        let all = Barrier::new(3);
+        pool.scope(|s| {
+            s.spawn(|s| {
+                std::thread::sleep(Duration::from_millis(20));
+                for _ in 0..3 {
+                    s.spawn(|_| {
+                        all.wait();
+                    });
                 }
             });
         });
-    }
+    });
 }
 
 #[test]
