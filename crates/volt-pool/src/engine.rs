@@ -142,6 +142,11 @@ impl Core {
         self.config.threads as usize
     }
 
+    /// How many threads have not started yet.
+    pub(crate) fn unstarted(&self) -> usize {
+        self.max_threads().saturating_sub(self.started())
+    }
+
     pub(crate) fn spin_limit(&self) -> Duration {
         self.spin
     }

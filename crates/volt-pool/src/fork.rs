@@ -306,12 +306,13 @@ impl Worker {
         fits
     }
 
-    /// Offers the oldest local fork, unless there is an offer for each thread that sleeps, and
-    /// as many as the core says at least. True if there should be another one.
+    /// Offers the oldest local fork, unless there is an offer for each thread that sleeps, or is not started
+    /// yet, and as many as the core says at least. True if there should be another one.
     fn promote(&self) -> bool {
         let offered = self.offer.len();
         let core = self.core();
-        let wanted = core.sync.idle().clamp(core.least_offers(), OFFERS);
+        let takers = core.sync.idle() + core.unstarted();
+        let wanted = takers.clamp(core.least_offers(), OFFERS);
         if offered >= wanted {
             return false;
         }

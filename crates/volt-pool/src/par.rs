@@ -1,8 +1,9 @@
 //! Loops, reductions and sorts over slices and ranges that share their work out.
 //!
 //! All of them split lazily: a thread works through its part in blocks, and gives half of what is
-//! left away when another thread asks for work. A block grows until it takes about 5 us, so that
-//! the split costs nothing next to the work, whatever one element takes; nothing has to be tuned.
+//! left away when another thread asks for work. A block grows until it takes about 5 us, and shrinks when
+//! it has taken much longer, so that the split costs nothing next to the work, whatever one element takes;
+//! nothing has to be tuned. (The first expensive elements behind cheap ones are in blocks as large as those were.)
 //!
 //! They run in the pool of the calling thread; a thread outside becomes a guest of the
 //! [default pool](crate::global). To use another pool, call them inside
@@ -130,10 +131,18 @@ where
         part = rest;
         let start = now();
         result = fold(result, head);
-        if start.elapsed() < BLOCK {
-            block = block.saturating_mul(2);
-        }
+        block = next_block(block, start.elapsed());
     }
+}
+
+/// How many elements the next block has if the last one had `block` and took so long.
+fn next_block(block: usize, took: Duration) -> usize {
+    if took < BLOCK {
+        return block.saturating_mul(2);
+    }
+    // Not for a little longer, and never to nothing.
+    let times = usize::try_from(took.as_nanos() / BLOCK.as_nanos()).unwrap_or(usize::MAX);
+    if times < 4 { block } else { (block / times).max(1) }
 }
 
 /// Folds a part in the current pool.

@@ -209,6 +209,7 @@ impl State {
         let state = unsafe { &*this };
         // SAFETY: the scope has not ended (1), so its pool has not.
         let core = unsafe { &*state.core };
+        let is_one_free = core.sync.has_free_idle();
         // ORD[SC1] release: the pushed tasks, for the ticket that is queued already.
         if !state.ticket_queued.swap(true, AcqRel) {
             // SAFETY: in an `Arc` (invariant 2).
@@ -229,7 +230,7 @@ impl State {
         // ORD SeqCst fence: between the push and the looks at the flag of a shutdown and at the owner's
         // sleep; pairs with `Core::announce_end` and `Frame::sleep`. See Progress.
         fence(SeqCst);
-        if !core.sync.has_idle() {
+        if !is_one_free || !core.sync.has_idle() {
             state.frame.call_helper();
         }
     }

@@ -3,7 +3,7 @@
 //! Purpose: at most one thread at a time is woken and looks for work ("waking"). It passes that role
 //! on only when it found work and there is more, so a burst of tasks wakes the threads one after
 //! another instead of all at once, and a pool with enough threads awake makes no system calls.
-//! For a fork, of several sleepers one is woken that fell asleep on another processor than the
+//! For a fork, or the rest of a chunk, of several sleepers one is woken that fell asleep on another processor than the
 //! caller's. The kernel tends to run a thread where it ran last, and there the caller goes on: the
 //! woken thread would wait for milliseconds while another processor has nothing to do.
 //!
@@ -416,6 +416,13 @@ impl SyncWord {
     /// True if a thread sleeps that can be woken for work: a hint, as `idle`.
     pub(crate) fn has_idle(&self) -> bool {
         self.idle() > 0
+    }
+
+    /// As `has_idle`, of one that is not being woken for something else.
+    pub(crate) fn has_free_idle(&self) -> bool {
+        // ORD relaxed: as in `idle`.
+        let woken = Word(self.word.load(Relaxed)).state() == SIGNALED;
+        self.idle() > usize::from(woken)
     }
 
     /// True after [`shut_down`](Self::shut_down): a hint for threads that do not wait here.

@@ -413,7 +413,7 @@ impl Worker {
         // ORD SeqCst fence: between publishing and looking for a sleeper; pairs with `Frame::sleep`.
         fence(SeqCst);
         let core = self.core();
-        if !core.sync.has_idle() {
+        if !core.sync.has_free_idle() {
             let mut frame = self.current();
             // SAFETY: null, or an ancestor of the code that runs here, so alive.
             while let Some(ancestor) = unsafe { frame.as_ref() } {

@@ -127,6 +127,27 @@ fn every_open_fork_finds_an_idle_thread() {
     assert!(together >= 10, "{together} of 20");
 }
 
+/// The same of threads that are still to be started: one is for the first fork, and the next one follows at once.
+#[test]
+fn every_open_fork_finds_a_thread_of_a_new_pool() {
+    let mut together = 0;
+    for _ in 0..20 {
+        let pool = ThreadPool::with_threads(2);
+        let begun = AtomicUsize::new(0);
+        let leaf = || {
+            add(&begun, 1);
+            let deadline = Instant::now() + Duration::from_millis(500);
+            while begun.load(SeqCst) < 3 && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            Instant::now() < deadline
+        };
+        let two = || join(leaf, leaf) == (true, true);
+        together += usize::from(pool.enter(|| join(two, leaf)) == (true, true));
+    }
+    assert!(together >= 10, "{together} of 20");
+}
+
 /// While the panic of the first half waits for the second one, the same thread helps: what it runs
 /// then has no part in the panic, and must not find itself unwinding (a mutex would be poisoned).
 #[test]

@@ -6,8 +6,8 @@
 )]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use volt_pool::{Scope, ThreadPool, scope};
@@ -118,6 +118,35 @@ fn an_owner_that_sleeps_is_one_of_the_threads() {
                 }
             });
         });
+    });
+}
+
+/// The only thread that sleeps in the pool is just woken for something else, which waits for the second task of the
+/// scope, as the first one does: its owner has to come.
+#[test]
+fn a_thread_that_is_woken_for_something_else_does_not_count() {
+    in_time(|| {
+        let pool = ThreadPool::with_threads(2);
+        pool.broadcast(|_| ());
+        for _ in 0..10 {
+            let [begun, all] = [2, 3].map(|count| Arc::new(Barrier::new(count)));
+            pool.scope(|s| {
+                s.spawn(|s| {
+                    begun.wait();
+                    std::thread::sleep(Duration::from_millis(10));
+                    let other = all.clone();
+                    pool.spawn(move || {
+                        other.wait();
+                    });
+                    s.spawn(|_| {
+                        all.wait();
+                    });
+                    all.wait();
+                });
+                // On a thread of the pool.
+                begun.wait();
+            });
+        }
     });
 }
 

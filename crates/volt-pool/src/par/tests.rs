@@ -18,6 +18,16 @@ fn numbers(len: usize, modulus: u32) -> Vec<(u32, u32)> {
 }
 
 #[test]
+fn blocks_become_as_long_as_they_are_to_take() {
+    assert_eq!(next_block(1, BLOCK / 2), 2);
+    assert_eq!(next_block(100, BLOCK), 100);
+    assert_eq!(next_block(100, 3 * BLOCK), 100);
+    assert_eq!(next_block(100, 10 * BLOCK), 10);
+    assert_eq!(next_block(100, Duration::MAX), 1);
+    assert_eq!(next_block(usize::MAX, Duration::ZERO), usize::MAX);
+}
+
+#[test]
 fn sorts_agree_with_the_standard_library() {
     let pool = ThreadPool::with_threads(3);
     // Where each access is looked at, sorting takes ten times as long.
