@@ -94,8 +94,8 @@ fn clippy() -> Result<(), String> {
     lint(&["--features", TRACING, "--lib", "--test", TRACING_TEST])
 }
 
-/// By what the stage `stress` multiplies the rounds: some 40 s then.
-const STRESS: &str = "3";
+/// By what the stage `stress` multiplies the rounds: some 30 s then.
+const STRESS: &str = "2";
 
 /// The integration tests that have stress variants, with more rounds. All of a file's tests run, also
 /// those without rounds: they are built already, and short.
@@ -166,7 +166,7 @@ mod tests {
         let (name, value) = command.get_envs().find(|(name, _)| *name == "VOLT_STRESS").unwrap();
         assert_eq!(
             (name.to_str(), value.and_then(|it| it.to_str())),
-            (Some("VOLT_STRESS"), Some("3"))
+            (Some("VOLT_STRESS"), Some(STRESS))
         );
     }
 
