@@ -131,10 +131,11 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
 }
 
 /// A suite of the runtime's, optimised: what a crowd or a load does depends on how long a poll takes. Not to the last
-/// percent, which takes twice as long to build.
+/// percent, nor what the runtime and the tests depend on, which takes much longer to build.
 fn release(suite: &str) -> Command {
     let mut command = cargo(&["test", "--release", "-p", "volt-rt", "--test", suite]);
     command.args(["--target-dir", "target/load"]).env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    command.args(["--config", "profile.release.package.'*'.opt-level=0"]);
     command
 }
 
