@@ -209,6 +209,7 @@ impl State {
         let state = unsafe { &*this };
         // SAFETY: the scope has not ended (1), so its pool has not.
         let core = unsafe { &*state.core };
+        // Before the notification of the ticket, which may be what one is woken for.
         let is_one_free = core.sync.has_free_idle();
         // ORD[SC1] release: the pushed tasks, for the ticket that is queued already.
         if !state.ticket_queued.swap(true, AcqRel) {

@@ -1,4 +1,4 @@
-//! `join`, `scope` and calls between pools, through the public API.
+//! `join` and calls between pools, through the public API. (Scopes: `scopes.rs`.)
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -101,6 +101,16 @@ fn a_panic_goes_on_after_both_sides_have_ended() {
     assert_eq!(pool.install(|| fib(10)), 55, "the pool survives");
 }
 
+/// Counts itself, and waits until there are `count`. False if they have not come in time.
+fn meets(begun: &AtomicUsize, count: usize) -> bool {
+    add(begun, 1);
+    let deadline = Instant::now() + Duration::from_millis(500);
+    while begun.load(SeqCst) < count && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    Instant::now() < deadline
+}
+
 /// Eight leaves in three levels of forks: the thread that forks goes on to a long leaf with three
 /// forks open, and each of them has to find one of the sleeping threads.
 #[test]
@@ -112,14 +122,7 @@ fn every_open_fork_finds_an_idle_thread() {
         // All are asleep.
         std::thread::sleep(Duration::from_millis(5));
         let begun = AtomicUsize::new(0);
-        let leaf = || {
-            add(&begun, 1);
-            let deadline = Instant::now() + Duration::from_millis(500);
-            while begun.load(SeqCst) < 8 && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-            Instant::now() < deadline
-        };
+        let leaf = || meets(&begun, 8);
         let two = || join(leaf, leaf) == (true, true);
         let four = || join(two, two) == (true, true);
         together += usize::from(pool.install(|| join(four, four)) == (true, true));
@@ -134,14 +137,7 @@ fn every_open_fork_finds_a_thread_of_a_new_pool() {
     for _ in 0..20 {
         let pool = ThreadPool::with_threads(2);
         let begun = AtomicUsize::new(0);
-        let leaf = || {
-            add(&begun, 1);
-            let deadline = Instant::now() + Duration::from_millis(500);
-            while begun.load(SeqCst) < 3 && Instant::now() < deadline {
-                std::thread::sleep(Duration::from_micros(100));
-            }
-            Instant::now() < deadline
-        };
+        let leaf = || meets(&begun, 3);
         let two = || join(leaf, leaf) == (true, true);
         together += usize::from(pool.enter(|| join(two, leaf)) == (true, true));
     }

@@ -169,8 +169,8 @@ fn scopes_nest_in_the_same_and_in_other_pools() {
     assert_eq!(ran.load(SeqCst), 310);
 }
 
-/// The same with a scope that is opened in place: its owner is a thread of the other pool, and the only
-/// thread of its own pool waits for the owner.
+/// A scope that is opened in place from another pool: its owner is a thread of that one, and the only thread of its
+/// own pool waits for the owner.
 #[test]
 fn a_scope_of_a_pool_that_waits_for_its_owner_ends() {
     for threads in [1, 2] {
