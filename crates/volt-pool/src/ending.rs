@@ -14,17 +14,17 @@ use std::cell::Cell;
 #[cfg(not(volt_loom))]
 use std::{ptr, sync::PoisonError};
 
+use volt_sync::internal::primitive::const_thread_local;
 #[cfg(not(volt_loom))]
 use volt_sync::internal::primitive::{AtomicU64, Mutex, MutexGuard};
 
 use crate::engine::Core;
-use crate::thread_cell::thread_cell;
 #[cfg(not(volt_loom))]
 use crate::worker::{self, Worker};
 
-thread_cell! {
+const_thread_local! {
     /// The pool of which this thread was a part until it ended; 0 if there was none.
-    static ENDED: Cell<u64> = Cell::new(0)
+    static ENDED: Cell<u64> = Cell::new(0);
 }
 
 /// The calling thread has ended its part in the pool of that number. What still runs in it are the

@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, fence, thread};
+use volt_sync::internal::primitive::{
+    AtomicBool, AtomicUsize, Mutex, MutexGuard, const_thread_local, fence, thread,
+};
 use volt_sync::internal::{Parker, slack};
 
 use crate::ending;
@@ -33,7 +35,6 @@ use crate::roster::Roster;
 use crate::spin::SPIN;
 use crate::sync_word::{Notified, SyncWord};
 use crate::task::{Action, Task, TaskList};
-use crate::thread_cell::thread_cell;
 use crate::worker::{self, Worker};
 
 /// Called with a thread's index.
@@ -88,9 +89,9 @@ struct Inline {
     outer: *const Inline,
 }
 
-thread_cell! {
+const_thread_local! {
     /// The innermost of them. Tasks of one pool may submit to another one.
-    static INLINE: Cell<*const Inline> = Cell::new(ptr::null())
+    static INLINE: Cell<*const Inline> = Cell::new(ptr::null());
 }
 
 /// A guest's record, while nobody uses it.

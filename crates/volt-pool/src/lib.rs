@@ -62,7 +62,6 @@ mod scope;
 mod spin;
 mod sync_word;
 mod task;
-mod thread_cell;
 mod worker;
 
 pub use api::{

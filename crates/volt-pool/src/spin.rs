@@ -10,10 +10,9 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use volt_sync::internal::primitive::{AtomicU32, hint, now, processor};
+use volt_sync::internal::primitive::{AtomicU32, const_thread_local, hint, now, processor};
 
 use crate::engine::Core;
-use crate::thread_cell::thread_cell;
 
 /// How long a thread of the pool looks: about the cost of sleeping and being woken.
 pub(crate) const SPIN: Duration = Duration::from_micros(8);
@@ -23,9 +22,9 @@ const SPIN_OUTSIDE: Duration = Duration::from_micros(5);
 /// How often a thread outside does without, after it has waited in vain again and again.
 const MOST_SKIPPED: u8 = 63;
 
-thread_cell! {
+const_thread_local! {
     /// What this thread knows of the one for which it has just ended something.
-    static ANSWERED: Cell<Answered> = Cell::new(Answered::Nobody)
+    static ANSWERED: Cell<Answered> = Cell::new(Answered::Nobody);
 }
 
 /// What a thread outside has learnt of its waits.
@@ -40,8 +39,8 @@ struct Outside {
     left: u8,
 }
 
-thread_cell! {
-    static OUTSIDE: Cell<Outside> = Cell::new(Outside { woke: false, skips: 0, left: 0 })
+const_thread_local! {
+    static OUTSIDE: Cell<Outside> = Cell::new(Outside { woke: false, skips: 0, left: 0 });
 }
 
 fn outside(change: impl FnOnce(&mut Outside)) {

@@ -28,7 +28,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use volt_sync::internal::primitive::{AtomicPtr, fence};
+use volt_sync::internal::primitive::{AtomicPtr, const_thread_local, fence};
 use volt_sync::internal::{CachePadded, Parker};
 
 use crate::buffer::{Buffer, CAPACITY};
@@ -44,10 +44,9 @@ use crate::queue::{Closed, Queue};
 use crate::scope::State;
 use crate::spin::Spin;
 use crate::task::{Action, Task, TaskList};
-use crate::thread_cell::thread_cell;
 
-thread_cell! {
-    static CURRENT: Cell<*const Worker> = Cell::new(ptr::null())
+const_thread_local! {
+    static CURRENT: Cell<*const Worker> = Cell::new(ptr::null());
 }
 
 /// The calling thread's record; null outside of pools.

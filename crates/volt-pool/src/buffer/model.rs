@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Buffer;
 use crate::task::{Action, Task, TaskList};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, explore, thread};
 
 /// A task with a payload that only whoever has the task touches: loom reports a second one.
 #[repr(C)]
@@ -43,7 +43,7 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 fn check(count: usize, buffer: impl Fn() -> Buffer + Sync + Send + 'static, thieves: usize) {
-    loom::model(move || {
+    explore(move || {
         let nodes = (0..count).map(|_| Node::new()).collect();
         let shared = Arc::new(Shared { buffer: buffer(), nodes });
         let threads: Vec<_> = (0..thieves)
@@ -100,7 +100,7 @@ fn a_thief_never_reads_an_overwritten_slot() {
 /// What a thief has moved into its own ring is stolen from there by another one.
 #[test]
 fn a_stolen_task_is_whole_when_it_is_stolen_again() {
-    loom::model(|| {
+    explore(|| {
         let nodes = (0..3).map(|_| Node::new()).collect();
         let first = Arc::new(Shared { buffer: Buffer::new(), nodes });
         let other = first.clone();

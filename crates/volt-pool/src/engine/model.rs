@@ -7,7 +7,7 @@ use super::{Config, Core, lock};
 use crate::install::install;
 use crate::task::{Action, Task};
 use volt_sync::internal::Parker;
-use volt_sync::internal::primitive::{AtomicU32, thread};
+use volt_sync::internal::primitive::{AtomicU32, explore, explore_preempted, thread};
 
 #[repr(C)]
 struct Node {
@@ -31,7 +31,7 @@ fn schedule(core: &Core, node: &'static Node) {
 
 /// A submission that starts a thread, while `during` runs.
 fn start_during(during: impl Fn(&Core) -> bool + Sync + Send + 'static) {
-    loom::model(move || {
+    explore(move || {
         let core = Core::new(Config { threads: 1, ..Config::default() });
         let node = Box::leak(Box::new(Node { task: Task::new(count), runs: AtomicU32::new(0) }));
         let node: &'static Node = node;
@@ -78,7 +78,7 @@ fn without_threads() -> StdArc<Core> {
 /// A `join` that offers a fork tries to start a thread, and must not run the queue when that fails.
 #[test]
 fn a_task_queued_during_a_start_that_fails_is_run() {
-    loom::model(|| {
+    explore(|| {
         let core = without_threads();
         let node = Box::leak(Box::new(Node { task: Task::new(count), runs: AtomicU32::new(0) }));
         let node: &'static Node = node;
@@ -120,9 +120,7 @@ unsafe fn meet(task: NonNull<Task>, _: Action) {
 /// about to take another task, which waits for this one.
 #[test]
 fn a_task_queued_while_another_one_is_taken_is_run() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
+    explore_preempted(3, || {
         let core = without_threads();
         let task = |other| Meets {
             task: Task::new(meet),
@@ -169,9 +167,7 @@ unsafe fn install_one(task: NonNull<Task>, _: Action) {
 #[test]
 fn a_wait_during_a_start_that_fails_runs_the_queue() {
     // The start has to begin after the wait's first look, and to fail after its second one.
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(4);
-    builder.check(|| {
+    explore_preempted(4, || {
         let core = without_threads();
         let waits =
             Waits { task: Task::new(install_one), core: &raw const *core, result: Cell::new(0) };

@@ -6,7 +6,7 @@ use crate::install::install;
 use crate::played::Pool;
 use crate::task::{Action, Task};
 use crate::worker::{Help, Worker};
-use volt_sync::internal::primitive::{Arc, thread};
+use volt_sync::internal::primitive::{Arc, explore, thread};
 
 /// One search of a thread that is free. (The record is that of the host.)
 fn work(pool: &Pool) {
@@ -29,7 +29,7 @@ fn call(pool: &Pool, frame: &Frame) {
 /// is left of it is called later, and does nothing.
 #[test]
 fn the_host_or_a_free_thread_makes_the_call() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         // SAFETY: the model keeps the pool, and so the record, until the threads are joined.
         let host: &'static Worker = unsafe { &*(&raw const pool.worker) };

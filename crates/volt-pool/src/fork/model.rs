@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::engine::{Config, Core, processors};
 use crate::offer::OFFERS;
 use crate::worker::{Work, Worker};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, explore, thread};
 
 /// Two workers of a pool that starts no threads of its own: the models play its threads.
 struct Pair {
@@ -57,7 +57,7 @@ impl Pair {
 
 #[test]
 fn a_fork_is_run_once_wherever_it_runs() {
-    loom::model(|| {
+    explore(|| {
         let pair = Pair::new();
         pair.value.with_mut(|_| ());
         let other = pair.clone();
@@ -74,7 +74,7 @@ fn a_fork_is_run_once_wherever_it_runs() {
 
 #[test]
 fn two_thieves_take_a_fork_once() {
-    loom::model(|| {
+    explore(|| {
         let pair = Pair::new();
         let threads = [pair.clone(), pair.clone()].map(|other| {
             thread::spawn(move || {
@@ -95,7 +95,7 @@ fn two_thieves_take_a_fork_once() {
 /// place again.
 #[test]
 fn two_offered_forks_are_each_run_once() {
-    loom::model(|| {
+    explore(|| {
         let pair = Pair::with_threads(processors() + 1);
         let other = pair.clone();
         let thread = thread::spawn(move || other.steal());
@@ -116,7 +116,7 @@ fn two_offered_forks_are_each_run_once() {
 /// The thief has made its record after the fork: its owner sees it only through the fork.
 #[test]
 fn the_thief_is_seen_whole() {
-    loom::model(|| {
+    explore(|| {
         let pair = Pair::new();
         let other = pair.clone();
         let thread = thread::spawn(move || {
@@ -137,7 +137,7 @@ fn the_thief_is_seen_whole() {
 fn a_returned_fork_is_run_by_its_owner() {
     use crate::fork::Fork;
     use crate::frame::{Frame, Outcome};
-    loom::model(|| {
+    explore(|| {
         let pair = Pair::new();
         let other = pair.clone();
         let thread = thread::spawn(move || {

@@ -2,7 +2,7 @@ use std::ptr;
 
 use super::{Frame, Outcome};
 use crate::parking;
-use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, explore, thread};
 
 struct Shared {
     frame: Frame,
@@ -31,7 +31,7 @@ fn wait(shared: &Shared) -> Outcome {
 
 #[test]
 fn the_result_arrives_and_the_sleeper_wakes() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -49,7 +49,7 @@ fn the_result_arrives_and_the_sleeper_wakes() {
 
 #[test]
 fn calling_a_helper_races_with_the_end() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let (helper, finisher) = (shared.clone(), shared.clone());
         let caller = thread::spawn(move || helper.frame.call_helper());

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Queue;
 use crate::task::{Action, Task};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, spin, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, explore, spin, thread};
 
 #[repr(C)]
 struct Node {
@@ -78,7 +78,7 @@ impl Shared {
 
 #[test]
 fn pushed_tasks_arrive_whole_and_once() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new(Queue::new(), 2);
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -98,7 +98,7 @@ fn pushed_tasks_arrive_whole_and_once() {
 /// A consumer that is at work catches what is pushed meanwhile.
 #[test]
 fn pushed_tasks_arrive_whole_and_once_while_others_are_consumed() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new(Queue::new(), 2);
         shared.push(0);
         let other = shared.clone();
@@ -118,7 +118,7 @@ fn pushed_tasks_arrive_whole_and_once_while_others_are_consumed() {
 
 #[test]
 fn consumers_pass_the_cache_on() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new(Queue::new(), 3);
         shared.push(0);
         shared.push(1);
@@ -134,7 +134,7 @@ fn consumers_pass_the_cache_on() {
 /// Finding T8: whoever finds the lock held goes away, so the holder has to see what was pushed.
 #[test]
 fn the_holder_sees_what_was_pushed_behind_its_back() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new(Queue::new(), 2);
         shared.push(0);
         let other = shared.clone();
@@ -172,7 +172,7 @@ fn the_holder_sees_what_was_pushed_behind_its_back() {
 #[test]
 #[should_panic(expected = "")]
 fn seed_defect_locking_forgets_what_was_pushed() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new(Queue { forgetful_lock: true, ..Queue::new() }, 3);
         shared.push(0);
         shared.push(1);

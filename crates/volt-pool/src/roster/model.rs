@@ -2,7 +2,7 @@ use std::ptr;
 
 use super::Roster;
 use crate::worker::Worker;
-use volt_sync::internal::primitive::{Arc, thread};
+use volt_sync::internal::primitive::{Arc, explore, thread};
 
 fn publish(roster: &Roster) -> usize {
     let index = roster.reserve();
@@ -19,7 +19,7 @@ fn look(roster: &Roster, index: usize) {
 
 #[test]
 fn a_published_record_is_seen_whole() {
-    loom::model(|| {
+    explore(|| {
         let roster = Arc::new(Roster::new());
         // The segment is there before the threads are.
         publish(&roster);
@@ -32,7 +32,7 @@ fn a_published_record_is_seen_whole() {
 
 #[test]
 fn the_segment_is_seen_with_its_slots() {
-    loom::model(|| {
+    explore(|| {
         let roster = Arc::new(Roster::new());
         let (first, second) = (roster.clone(), roster.clone());
         let threads = [first, second].map(|roster| thread::spawn(move || publish(&roster)));

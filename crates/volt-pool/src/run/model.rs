@@ -5,7 +5,7 @@ use super::{Run, run};
 use crate::engine::{Config, Core};
 use crate::task::{Action, Task};
 use volt_sync::internal::block_on;
-use volt_sync::internal::primitive::{Arc, AtomicU32, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, explore, thread};
 
 /// A pool without threads: the model's second thread calls what is queued.
 fn core() -> StdArc<Core> {
@@ -48,7 +48,7 @@ fn start(core: &Core) -> (Arc<Seen>, Run<u32>) {
 
 #[test]
 fn the_result_reaches_the_future() {
-    loom::model(|| {
+    explore(|| {
         let core = core();
         let (seen, future) = start(&core);
         // The counts of a standard `Arc` are no edges for loom: the last one goes after the join.
@@ -62,7 +62,7 @@ fn the_result_reaches_the_future() {
 
 #[test]
 fn dropping_the_future_races_with_the_start() {
-    loom::model(|| {
+    explore(|| {
         let core = core();
         let (seen, future) = start(&core);
         // The counts of a standard `Arc` are no edges for loom: the last one goes after the join.
@@ -77,7 +77,7 @@ fn dropping_the_future_races_with_the_start() {
 
 #[test]
 fn discarded_work_is_run_by_whoever_waits() {
-    loom::model(|| {
+    explore(|| {
         let core = core();
         let (seen, future) = start(&core);
         // The counts of a standard `Arc` are no edges for loom: the last one goes after the join.

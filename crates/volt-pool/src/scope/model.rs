@@ -7,7 +7,7 @@ use crate::engine::{Config, Core};
 use crate::frame::{Frame, Outcome};
 use crate::played::Pool;
 use crate::worker::{Help, Work, Worker};
-use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, explore, thread};
 
 /// One search of the pool's thread.
 fn work(pool: &Pool) {
@@ -30,7 +30,7 @@ fn guest<'s, R>(pool: &Pool, body: impl FnOnce(&Scope<'s>) -> R) -> R {
 
 #[test]
 fn the_scope_ends_after_all_of_its_tasks() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let other = pool.clone();
         let thread = thread::spawn(move || work(&other));
@@ -48,7 +48,7 @@ fn the_scope_ends_after_all_of_its_tasks() {
 /// Each task ends on a thread of its own, and only the last one wakes the owner.
 #[test]
 fn the_scope_ends_after_all_of_its_tasks_on_two_threads() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         // SAFETY: waited for below; the model keeps the core.
         let state = unsafe { State::new(&pool.core, None) };
@@ -76,7 +76,7 @@ fn the_scope_ends_after_all_of_its_tasks_on_two_threads() {
 
 #[test]
 fn a_ticket_in_flight_finds_the_task() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let other = pool.clone();
         let thread = thread::spawn(move || work(&other));
@@ -94,7 +94,7 @@ fn a_ticket_in_flight_finds_the_task() {
 /// The same without an owner that helps itself: with a task left, a ticket is queued.
 #[test]
 fn a_ticket_in_flight_finds_the_task_or_another_one_will() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let shared = &pool;
         // SAFETY: settled below; the model keeps the core.
@@ -129,7 +129,7 @@ fn the_first_panic_reaches_the_owner() {
         payload.0.with_mut(|_| ());
         resume_unwind(Box::new(payload))
     }
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let other = pool.clone();
         let thread = thread::spawn(move || work(&other));
@@ -148,7 +148,7 @@ fn the_first_panic_reaches_the_owner() {
 /// A ticket that is run after the scope has ended finds nothing, and frees the state.
 #[test]
 fn a_late_ticket_is_harmless() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let shared = &pool;
         guest(shared, |scope| scope.spawn(move |_| shared.task(0)));
@@ -163,7 +163,7 @@ fn a_late_ticket_is_harmless() {
 /// A thread takes the rest of another one's chunk and gives it back to the scope.
 #[test]
 fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new();
         let other = pool.clone();
         let shared = &pool;
@@ -191,7 +191,7 @@ fn the_rest_of_a_chunk_can_be_taken_while_it_runs() {
 /// A thread takes tasks together, and the last one but one waits for the last, if it runs it: the owner, who may
 /// just fall asleep, has to come for that.
 fn the_last_of_a_chunk_is_waited_for(count: u32) {
-    loom::model(move || {
+    explore(move || {
         let pool = Pool::new();
         let helper = std::cell::Cell::new(None);
         let begun = &pool.runs;
@@ -238,7 +238,7 @@ fn spawn_beside_a_shutdown(
     queued: bool,
     run: impl Fn(&Pool, &dyn Fn(&Scope<'static>)) + Sync + Send + 'static,
 ) {
-    loom::model(move || {
+    explore(move || {
         let pool = Pool::new();
         pool.core.sync.count_sleeper();
         let threads = std::cell::Cell::new(None);
@@ -294,7 +294,7 @@ fn a_task_spawned_beside_a_shutdown_is_run_outside() {
 /// the body has spawned, and what another task spawns.
 #[test]
 fn a_host_runs_the_tasks_of_an_owner_elsewhere() {
-    loom::model(|| {
+    explore(|| {
         let (pool, other) = (Pool::new(), Core::new(Config { threads: 1, ..Config::default() }));
         // SAFETY: the model keeps the pool, and so the record, until the threads are joined.
         let host: &'static Worker = unsafe { &*(&raw const pool.worker) };

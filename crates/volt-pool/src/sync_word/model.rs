@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use super::{Notified, SyncWord, Waited};
 use volt_sync::internal::Parker;
-use volt_sync::internal::primitive::{AtomicU32, AtomicUsize, Mutex, UnsafeCell, thread};
+use volt_sync::internal::primitive::{AtomicU32, AtomicUsize, Mutex, UnsafeCell, explore, thread};
 
 /// The seed's mistakes, each of which a model has to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Pool {
 /// `tasks` tasks from one thread; a shutdown by itself would hide lost wake-ups, so the tasks are
 /// awaited first: loom reports a deadlock if nobody runs them.
 fn run(tasks: u32, max: u32, failures: u32, defect: Option<Defect>) {
-    loom::model(move || {
+    explore(move || {
         let pool = Pool::new(max, failures, defect);
         for _ in 0..tasks {
             pool.schedule();
@@ -193,7 +193,7 @@ fn with_no_thread_at_all_the_submitter_runs_the_tasks() {
 
 #[test]
 fn shutdown_waits_for_every_thread() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(1, 0, None);
         pool.schedule();
         pool.shut_down();
@@ -206,7 +206,7 @@ fn shutdown_waits_for_every_thread() {
 /// Finding T5.
 #[test]
 fn shutdown_without_any_thread_returns() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(1, 0, None);
         pool.shut_down();
         assert_eq!(pool.starts.load(Relaxed), 0);
@@ -215,7 +215,7 @@ fn shutdown_without_any_thread_returns() {
 
 #[test]
 fn shutdown_races_with_a_submission() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(1, 0, None);
         let other = pool.clone();
         let thread = thread::spawn(move || other.schedule());
@@ -236,7 +236,7 @@ fn seed_defect_t2_one_failed_start_kills_the_pool() {
 
 /// One thread is busy with a task that waits for the next one: another thread has to be started.
 fn a_task_waits_for_the_next(defect: Option<Defect>) {
-    loom::model(move || {
+    explore(move || {
         let mut pool = Pool::new(2, 0, defect);
         Arc::get_mut(&mut pool).unwrap().first_waits = true;
         for begun in 1..=2 {
@@ -264,7 +264,7 @@ fn seed_defect_a_woken_thread_stays_counted_as_idle() {
 
 /// Two threads sleep, both on the processor of the thread that notifies.
 fn one_of_two_sleepers_is_woken(defect: Option<Defect>) {
-    loom::model(move || {
+    explore(move || {
         let pool = Pool::new(2, 0, defect);
         let sleepers = [(); 2].map(|()| {
             assert!(pool.sync.count_start(2));
@@ -304,7 +304,7 @@ fn who_wakes_only_elsewhere_forgets_the_sleepers_here() {
 #[test]
 #[should_panic(expected = "")]
 fn seed_defect_t3_shutdown_forgets_a_sleeper() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(1, 0, Some(Defect::ShutdownWakesOne));
         pool.schedule();
         while pool.ran.load(Acquire) < 1 {
@@ -325,7 +325,7 @@ enum Consumer {
 /// Finding T7 as a kernel: a push by a plain store, then a look at `notified`. With a second thread
 /// that consumes the bit and then searches, the push can be missed by both.
 fn is_seen_or_notified(defect: Option<Defect>, consumer: Consumer) {
-    loom::model(move || {
+    explore(move || {
         let pool = Pool::new(1, 0, defect);
         // The one thread is counted, and `notified` is set by an earlier task.
         assert_eq!(pool.sync.notify(1), Notified::Start);
@@ -372,7 +372,7 @@ fn a_push_while_a_start_fails_is_seen_or_notified() {
 /// The waking thread has moved tasks, and hands its role on: whoever gets it sees them.
 #[test]
 fn what_is_handed_on_is_seen_or_notified_of() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(1, 0, None);
         assert_eq!(pool.sync.notify(1), Notified::Start);
         assert_eq!(pool.sync.wait(false, || false), Waited::Search { waking: true });

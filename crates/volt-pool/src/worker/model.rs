@@ -8,7 +8,7 @@ use crate::fork::Promoted;
 use crate::frame::Frame;
 use crate::parking;
 use crate::task::{Action, Task};
-use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, UnsafeCell, explore, thread};
 
 #[repr(C)]
 struct Letter {
@@ -65,7 +65,7 @@ impl Post {
 /// A thread that leaves reads what is in its mail; what comes later goes back to its sender.
 #[test]
 fn mail_is_delivered_or_refused() {
-    loom::model(|| {
+    explore(|| {
         let post = Post::new();
         let other = post.clone();
         let thread = thread::spawn(move || other.worker.leave());
@@ -104,7 +104,7 @@ fn the_thief_of_the_thief_is_seen_whole() {
             thread::yield_now();
         }
     }
-    loom::model(|| {
+    explore(|| {
         let core = Core::new(Config { threads: 3, ..Config::default() });
         let worker = |index| Worker::new(StdArc::as_ptr(&core), index, Some(index));
         let chain = Arc::new(Chain {

@@ -4,18 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Barrier;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicU32, thread};
+use crate::primitive::{Arc, AtomicU32, explore, explore_preempted, thread};
 use crate::test::poll_once;
-
-fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(f);
-}
 
 #[test]
 fn all_see_what_each_did_before() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let shared = Arc::new((Barrier::new(2), AtomicU32::new(0)));
         let meet = |shared: &(Barrier, AtomicU32)| {
             shared.1.fetch_add(1, Relaxed);
@@ -31,7 +25,7 @@ fn all_see_what_each_did_before() {
 
 #[test]
 fn a_barrier_starts_over() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let barrier = Arc::new(Barrier::new(2));
         let other = barrier.clone();
         let thread = thread::spawn(move || {
@@ -46,7 +40,7 @@ fn a_barrier_starts_over() {
 
 #[test]
 fn a_cancelled_arrival_does_not_count() {
-    loom::model(|| {
+    explore(|| {
         let barrier = Arc::new(Barrier::new(2));
         let other = barrier.clone();
         let thread = thread::spawn(move || {

@@ -3,7 +3,7 @@
 use super::error::{RecvError, TryRecvError};
 use super::{Receiver, channel};
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, explore_preempted, thread};
 
 /// A value whose clones and drops loom checks for races, and whose leak it reports.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ fn receive_all(mut rx: Receiver<Value>) -> (Vec<u8>, u64) {
 
 #[test]
 fn a_waiting_receiver_gets_the_value_and_then_the_close() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(1);
         let sender = thread::spawn(move || assert!(tx.send(Value::new(7)).is_ok()));
         assert_eq!(receive_all(rx), (vec![7], 0));
@@ -43,7 +43,7 @@ fn a_waiting_receiver_gets_the_value_and_then_the_close() {
 
 #[test]
 fn an_overwriting_sender_races_with_the_receiver() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(1);
         let sender = thread::spawn(move || {
             assert!(tx.send(Value::new(1)).is_ok());
@@ -58,7 +58,7 @@ fn an_overwriting_sender_races_with_the_receiver() {
 
 #[test]
 fn two_receivers_share_one_value() {
-    loom::model(|| {
+    explore(|| {
         let (tx, first) = channel(1);
         let second = tx.subscribe();
         assert!(tx.send(Value::new(3)).is_ok());
@@ -71,10 +71,7 @@ fn two_receivers_share_one_value() {
 
 #[test]
 fn a_receiver_leaves_while_another_receives_and_a_sender_overwrites() {
-    let mut model = loom::model::Builder::new();
-    // Three threads that can spin on two locks.
-    (model.max_branches, model.preemption_bound) = (20_000, Some(1));
-    model.check(|| {
+    explore_preempted(1, || {
         let (tx, first) = channel(1);
         let mut second = tx.subscribe();
         assert!(tx.send(Value::new(1)).is_ok());
@@ -94,7 +91,7 @@ fn a_receiver_leaves_while_another_receives_and_a_sender_overwrites() {
 
 #[test]
 fn the_last_receiver_is_noticed() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel::<Value>(1);
         let receiver = thread::spawn(move || drop(rx));
         block_on(tx.closed());
@@ -104,7 +101,7 @@ fn the_last_receiver_is_noticed() {
 
 #[test]
 fn the_close_carries_what_all_senders_did() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel::<Value>(1);
         let cells = [Arc::new(UnsafeCell::new(0)), Arc::new(UnsafeCell::new(0))];
         let senders: Vec<_> = [(tx.clone(), cells[0].clone()), (tx, cells[1].clone())]

@@ -68,11 +68,12 @@ impl Handles {
 #[cfg(all(test, volt_loom))]
 mod model {
     use super::Handles;
+    use crate::primitive::explore;
     use crate::primitive::{Arc, UnsafeCell, thread};
 
     #[test]
     fn the_last_one_sees_what_the_others_did() {
-        loom::model(|| {
+        explore(|| {
             let handles = Arc::new(Handles::new(2));
             let cells = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
             let drop_one = |own: usize| {

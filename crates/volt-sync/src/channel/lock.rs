@@ -113,11 +113,12 @@ impl<T> fmt::Debug for SpinLock<T> {
 #[cfg(all(test, volt_loom))]
 mod model {
     use super::SpinLock;
+    use crate::primitive::explore;
     use crate::primitive::{Arc, thread};
 
     #[test]
     fn the_content_is_exclusive() {
-        loom::model(|| {
+        explore(|| {
             let lock = Arc::new(SpinLock::new(0));
             let other = lock.clone();
             let thread = thread::spawn(move || other.with_spinning(|n| *n += 1));

@@ -431,6 +431,7 @@ mod model {
 
     use super::{Place, Queue, State, Waiter};
     use crate::channel::lock::SpinLock;
+    use crate::primitive::explore;
     use crate::primitive::{Arc, spin, thread};
 
     struct Silent;
@@ -440,7 +441,7 @@ mod model {
 
     #[test]
     fn a_popped_waiter_belongs_to_its_future() {
-        loom::model(|| {
+        explore(|| {
             let queue = Arc::new(SpinLock::new(Queue::new()));
             let other = queue.clone();
             let mut waiter = pin!(Waiter::new(1));

@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 
 use super::Event;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicBool, Mutex, thread};
+use crate::primitive::{Arc, AtomicBool, Mutex, explore, explore_preempted, thread};
 
 struct Shared {
     event: Event,
@@ -30,10 +30,7 @@ fn wait(shared: &Shared, look: impl Fn(&Shared) -> bool) {
 
 #[test]
 fn notify_all_reaches_whoever_does_not_see_the_change() {
-    let mut model = loom::model::Builder::new();
-    // Three threads that spin on the set's lock.
-    (model.max_branches, model.preemption_bound) = (20_000, Some(1));
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = shared();
         let waiters: Vec<_> = (0..2)
             .map(|_| {
@@ -49,7 +46,7 @@ fn notify_all_reaches_whoever_does_not_see_the_change() {
 
 #[test]
 fn notify_if_waiting_relies_on_the_callers_lock() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let waiter = {
             let shared = shared.clone();
@@ -70,7 +67,7 @@ fn notify_if_waiting_relies_on_the_callers_lock() {
 
 #[test]
 fn a_listener_is_dropped_or_changes_its_waker_while_it_is_notified() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let notifier = {
             let shared = shared.clone();

@@ -1,9 +1,9 @@
 use super::{bounded, unbounded};
-use crate::primitive::{Arc, thread};
+use crate::primitive::{Arc, explore, thread};
 
 #[test]
 fn the_last_of_two_senders_closes_behind_both_messages() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = bounded(2);
         let other = tx.clone();
         let thread = thread::spawn(move || assert!(other.try_send(Box::new(1)).is_ok()));
@@ -21,7 +21,7 @@ fn the_last_of_two_senders_closes_behind_both_messages() {
 #[test]
 fn a_send_races_with_the_drop_of_the_last_receiver() {
     for is_bounded in [true, false] {
-        loom::model(move || {
+        explore(move || {
             let (tx, rx) = if is_bounded { bounded(1) } else { unbounded() };
             let value = Arc::new(());
             let sent = value.clone();
@@ -38,7 +38,7 @@ fn a_send_races_with_the_drop_of_the_last_receiver() {
 
 #[test]
 fn an_upgrade_races_with_the_drop_of_the_last_sender() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = bounded(1);
         let weak = tx.downgrade();
         let thread = thread::spawn(move || {

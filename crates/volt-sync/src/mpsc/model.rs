@@ -1,10 +1,10 @@
 use super::{channel, unbounded_channel};
 use crate::block_on::block_on;
-use crate::primitive::{Arc, thread};
+use crate::primitive::{Arc, explore, thread};
 
 #[test]
 fn a_permit_races_with_the_drop_of_the_receiver() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(1);
         let value = Arc::new(());
         let sent = value.clone();
@@ -18,7 +18,7 @@ fn a_permit_races_with_the_drop_of_the_receiver() {
 
 #[test]
 fn a_sleeping_sender_races_with_the_drop_of_the_receiver() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(1);
         let value = Arc::new(());
         let sent = value.clone();
@@ -34,7 +34,7 @@ fn a_sleeping_sender_races_with_the_drop_of_the_receiver() {
 
 #[test]
 fn the_last_sender_wakes_the_receiver() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = unbounded_channel::<()>();
         let sender = thread::spawn(move || drop(tx));
         assert_eq!(rx.blocking_recv(), None);

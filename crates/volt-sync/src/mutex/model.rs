@@ -1,11 +1,11 @@
 use super::Mutex;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, thread};
 
 /// The value is a checked cell: loom reports two guards at once, or a missing ordering.
 #[test]
 fn guards_exclude_each_other() {
-    loom::model(|| {
+    explore(|| {
         let mutex = Arc::new(Mutex::new(UnsafeCell::new(0)));
         let other = mutex.clone();
         let bump = |mutex: &Mutex<UnsafeCell<u32>>| {

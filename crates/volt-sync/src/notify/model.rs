@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Notify;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicU32, UnsafeCell, thread};
+use crate::primitive::{Arc, AtomicU32, UnsafeCell, explore, explore_preempted, thread};
 use crate::test::poll_once;
 
 type Shared = Arc<(Notify, AtomicU32)>;
@@ -15,15 +15,9 @@ fn shared() -> Shared {
     Arc::new((Notify::new(), AtomicU32::new(0)))
 }
 
-fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(f);
-}
-
 #[test]
 fn a_permit_carries_what_came_before() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -39,7 +33,7 @@ fn a_permit_carries_what_came_before() {
 /// Two notifications make one permit, which carries what came before both.
 #[test]
 fn a_second_notification_is_seen_with_the_permit() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared();
         shared.0.notify_one();
         let other = shared.clone();
@@ -56,7 +50,7 @@ fn a_second_notification_is_seen_with_the_permit() {
 
 #[test]
 fn each_notify_one_wakes_one_of_two() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared();
         let mut waiters = [(); 2].map(|()| Box::pin(shared.0.notified()));
         for waiter in &mut waiters {
@@ -78,7 +72,7 @@ fn each_notify_one_wakes_one_of_two() {
 /// The notified future is dropped: the other one gets the notification.
 #[test]
 fn a_dropped_notification_is_passed_on() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let other = shared.clone();
         let mut first = Box::pin(shared.0.notified());
@@ -106,7 +100,7 @@ unsafe impl Send for Carried {}
 /// Nobody is woken and no lock is taken: the look at the word is all the order there is.
 #[test]
 fn what_comes_before_a_new_generation_is_seen() {
-    loom::model(|| {
+    explore(|| {
         let carried = Arc::new(Carried { notify: Notify::new(), data: UnsafeCell::new(0) });
         let other = carried.clone();
         let before = carried.notify.set.word().generation();
@@ -126,7 +120,7 @@ fn what_comes_before_a_new_generation_is_seen() {
 
 #[test]
 fn what_comes_before_notify_waiters_is_seen() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared();
         let other = shared.clone();
         let notified = shared.0.notified();
@@ -143,7 +137,7 @@ fn what_comes_before_notify_waiters_is_seen() {
 /// More waiters than one round wakes (two, in models), one of which is dropped meanwhile.
 #[test]
 fn notify_waiters_in_rounds_against_a_cancellation() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let shared = shared();
         let mut waiters: Vec<_> = (0..3).map(|_| Box::pin(shared.0.notified())).collect();
         for waiter in &mut waiters {
@@ -162,7 +156,7 @@ fn notify_waiters_in_rounds_against_a_cancellation() {
 
 #[test]
 fn notify_one_against_notify_waiters_wakes_and_leaves_at_most_a_permit() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared();
         let other = shared.clone();
         let mut waiter = Box::pin(shared.0.notified());

@@ -2,7 +2,7 @@ use std::pin::pin;
 
 use super::OnceCell;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, thread};
 use crate::test::poll_once;
 
 /// A value that loom watches: read without an ordering after its making, it is reported.
@@ -20,7 +20,7 @@ fn read(cell: &UnsafeCell<u32>) -> u32 {
 
 #[test]
 fn one_of_two_initialises_and_both_see_it() {
-    loom::model(|| {
+    explore(|| {
         let cell = Arc::new(OnceCell::new());
         let other = cell.clone();
         let thread =
@@ -32,7 +32,7 @@ fn one_of_two_initialises_and_both_see_it() {
 
 #[test]
 fn what_get_finds_is_complete() {
-    loom::model(|| {
+    explore(|| {
         let cell = Arc::new(OnceCell::new());
         let other = cell.clone();
         let thread = thread::spawn(move || drop(other.set(value(1))));
@@ -46,7 +46,7 @@ fn what_get_finds_is_complete() {
 
 #[test]
 fn a_cancelled_initialisation_lets_the_next_one_try() {
-    loom::model(|| {
+    explore(|| {
         let cell = Arc::new(OnceCell::new());
         let other = cell.clone();
         let thread = thread::spawn(move || {

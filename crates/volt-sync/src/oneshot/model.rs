@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::{Receiver, Sender, channel};
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicUsize, UnsafeCell, thread};
+use crate::primitive::{Arc, AtomicUsize, UnsafeCell, explore, thread};
 
 /// A value whose drop is counted; loom reports it if it is leaked or raced for.
 struct Value(Arc<AtomicUsize>);
@@ -21,7 +21,7 @@ fn both(
     send: impl Fn(Sender<Value>, Value) + Copy + Send + Sync + 'static,
     receive: impl Fn(Receiver<Value>) + Copy + Send + Sync + 'static,
 ) {
-    loom::model(move || {
+    explore(move || {
         let drops = Arc::new(AtomicUsize::new(0));
         let value = Value(drops.clone());
         let (tx, rx) = channel();
@@ -136,7 +136,7 @@ impl Wake for Counted {
 
 #[test]
 fn wakers_are_neither_leaked_nor_dropped_twice() {
-    loom::model(|| {
+    explore(|| {
         let wakes = Arc::new(AtomicUsize::new(0));
         let waker = || Waker::from(std::sync::Arc::new(Counted(wakes.clone())));
         let (mut tx, mut rx) = channel::<()>();
@@ -166,7 +166,7 @@ impl Wake for Panics {
 /// The receiver takes the waker of a sender that completes just then, and drops the value before it wakes.
 #[test]
 fn a_waker_that_panics_keeps_no_value() {
-    loom::model(|| {
+    explore(|| {
         let drops = Arc::new(AtomicUsize::new(0));
         let value = Value(drops.clone());
         let (mut tx, rx) = channel();
@@ -191,7 +191,7 @@ fn the_close_carries_the_writes_before_it() {
         |tx| tx.poll_closed(&mut Context::from_waker(Waker::noop())).is_ready(),
     ];
     for notices in ways {
-        loom::model(move || {
+        explore(move || {
             let (mut tx, rx) = channel::<()>();
             // A cell, whose accesses loom checks: a yield makes it read the newest of an atomic.
             let written = Arc::new(UnsafeCell::new(0));
@@ -216,7 +216,7 @@ fn the_close_carries_the_writes_before_it() {
 /// A sender that finds the receiver gone frees what the receiver has used until then.
 #[test]
 fn the_sender_frees_after_the_receiver_has_left() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel::<()>();
         let gone = Arc::new(AtomicUsize::new(0));
         let receiver = thread::spawn({

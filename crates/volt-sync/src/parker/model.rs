@@ -1,11 +1,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Parker;
-use crate::primitive::{Arc, AtomicU32, thread};
+use crate::primitive::{Arc, AtomicU32, explore, thread};
 
 #[test]
 fn unpark_carries_the_writes_before_it() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((Parker::new(), AtomicU32::new(0)));
         let waker = shared.clone();
         let thread = thread::spawn(move || {
@@ -20,7 +20,7 @@ fn unpark_carries_the_writes_before_it() {
 
 #[test]
 fn a_token_given_while_parking_is_never_erased() {
-    loom::model(|| {
+    explore(|| {
         let parker = Arc::new(Parker::new());
         let waker = parker.clone();
         let thread = thread::spawn(move || {
@@ -37,7 +37,7 @@ fn a_token_given_while_parking_is_never_erased() {
 
 #[test]
 fn a_timed_sleep_carries_the_writes_too() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((Parker::new(), AtomicU32::new(0)));
         let waker = shared.clone();
         let thread = thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::{AcquirePermits, Closed, Permits, Refused};
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, explore_preempted, thread};
 
 mod defects;
 mod guess;
@@ -53,16 +53,9 @@ fn poll_once(future: Pin<&mut AcquirePermits<'_>>) -> Poll<Result<(), Closed>> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Models of three threads: with a bound, or they take minutes.
-fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(f);
-}
-
 #[test]
 fn mutex_by_try_lock() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(1);
         let other = shared.clone();
         let enter = |shared: &Shared| {
@@ -83,7 +76,7 @@ fn mutex_by_try_lock() {
 
 /// Enters twice at the same time; `take` takes two of three permits, so only one is in.
 fn one_of_two_enters(permits: usize, take: fn(&Permits) -> Result<(), Refused>) {
-    loom::model(move || {
+    explore(move || {
         let shared = shared(permits);
         let other = shared.clone();
         let enter = move |shared: &Shared| {
@@ -126,7 +119,7 @@ fn permits_come_between_the_look_and_the_taking() {
 /// It once wrapped the counter for a moment: the permits seemed to be gone.
 #[test]
 fn a_release_beyond_the_maximum_disturbs_nobody() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(Permits::MAX);
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -145,7 +138,7 @@ fn a_release_beyond_the_maximum_disturbs_nobody() {
 /// The one release that can wrap the counter: another one brings nearly all permits just then.
 #[test]
 fn a_counter_that_wrapped_is_repaired() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(Permits::MAX);
         let other = shared.clone();
         let release = |shared: &Shared, n| {
@@ -169,7 +162,7 @@ fn a_counter_that_wrapped_is_repaired() {
 /// A guard that finds no room for its permits any more: whoever found none meanwhile gets one.
 #[test]
 fn giving_back_what_others_have_brought_meanwhile() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(Permits::MAX);
         assert_eq!(shared.permits.try_acquire(1), Ok(()));
         shared.permits.release(1);
@@ -187,7 +180,7 @@ fn giving_back_what_others_have_brought_meanwhile() {
 /// One too many, while a waiter is granted some of them: it alone panics, and adds none.
 #[test]
 fn one_beyond_the_maximum_beside_a_grant() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(1);
         assert_eq!(shared.permits.try_acquire(1), Ok(()));
         let mut waiter = Box::pin(shared.permits.acquire(2));
@@ -215,7 +208,7 @@ fn one_beyond_the_maximum_beside_a_grant() {
 /// Findings S1 and S3: nobody sleeps beside a free permit, and no waiter is touched after its end.
 #[test]
 fn mutex_of_two_threads() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(1);
         let other = shared.clone();
         let thread = thread::spawn(move || other.with(1, || other.bump()));
@@ -228,7 +221,7 @@ fn mutex_of_two_threads() {
 
 #[test]
 fn mutex_of_three_threads() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let shared = shared(1);
         let threads = [(), ()].map(|()| {
             let other = shared.clone();
@@ -247,7 +240,7 @@ fn mutex_of_three_threads() {
 /// does it keep the permit.
 #[test]
 fn cancel_against_release() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || other.permits.release(1));
@@ -265,7 +258,7 @@ fn cancel_against_release() {
 /// Findings S5 and S6: the permits that a cancelled waiter had gathered go to the one behind it.
 #[test]
 fn cancel_in_front_of_a_waiter() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(1);
         let waits = shared.clone();
         let mut front = Box::pin(shared.permits.acquire(2));
@@ -281,7 +274,7 @@ fn cancel_in_front_of_a_waiter() {
 /// A wake-up orders everything by itself: this waiter finds its permit without one.
 #[test]
 fn served_without_a_wake_up() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -299,7 +292,7 @@ fn served_without_a_wake_up() {
 
 #[test]
 fn served_from_two_releases() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(0);
         let threads = [true, false].map(|bumps| {
             let other = shared.clone();
@@ -322,7 +315,7 @@ fn served_from_two_releases() {
 /// One release serves more waiters than one round wakes (two, in models).
 #[test]
 fn more_waiters_than_a_round_wakes() {
-    bounded(1, || {
+    explore_preempted(1, || {
         let shared = shared(0);
         let mut waiters: Vec<_> = (0..3).map(|_| Box::pin(shared.permits.acquire(1))).collect();
         for waiter in &mut waiters {
@@ -343,7 +336,7 @@ fn more_waiters_than_a_round_wakes() {
 /// Between two rounds somebody else has the list, and leaves a waiter in it.
 #[test]
 fn a_waiter_leaves_between_two_rounds() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let shared = shared(0);
         let mut waiters: Vec<_> = (0..6).map(|_| Box::pin(shared.permits.acquire(1))).collect();
         for waiter in &mut waiters {
@@ -365,7 +358,7 @@ fn a_waiter_leaves_between_two_rounds() {
 
 #[test]
 fn readers_and_a_writer() {
-    bounded(2, || {
+    explore_preempted(2, || {
         const READERS: usize = 2;
         let shared = shared(READERS);
         let writer = shared.clone();
@@ -394,7 +387,7 @@ impl Wake for Forward {
 /// Finding K2: the waker changes while the releaser takes it.
 #[test]
 fn another_waker_on_every_poll() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || other.permits.release(1));
@@ -417,7 +410,7 @@ fn another_waker_on_every_poll() {
 /// A future is polled on one thread, then moved to another and polled and dropped there.
 #[test]
 fn a_waiting_future_moves_to_another_thread() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(0);
         let (releaser, waiter) = (shared.clone(), shared.clone());
         // SAFETY: `waiter` keeps the permits alive for as long as the future is used.
@@ -441,7 +434,7 @@ fn a_waiting_future_moves_to_another_thread() {
 
 #[test]
 fn close_against_acquire() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || other.permits.close());
@@ -452,7 +445,7 @@ fn close_against_acquire() {
 
 #[test]
 fn close_against_release_against_acquire() {
-    bounded(2, || {
+    explore_preempted(2, || {
         let shared = shared(0);
         let (closes, releases) = (shared.clone(), shared.clone());
         let threads = [
@@ -469,7 +462,7 @@ fn close_against_release_against_acquire() {
 }
 
 fn what_was_written_is_seen(close: fn(&Permits)) {
-    loom::model(move || {
+    explore(move || {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -497,7 +490,7 @@ fn what_was_written_before_close_is_seen_of_taken_permits() {
 /// Finding S2: a newcomer does not overtake a waiter, whatever the releaser does meanwhile.
 #[test]
 fn a_newcomer_does_not_overtake() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let mut waiter = pin!(shared.permits.acquire(1));
         assert!(poll_once(waiter.as_mut()).is_pending());
@@ -517,7 +510,7 @@ fn a_newcomer_does_not_overtake() {
 
 #[test]
 fn forgetting_against_a_hand_off_keeps_the_count() {
-    loom::model(|| {
+    explore(|| {
         let shared = shared(0);
         let other = shared.clone();
         let thread = thread::spawn(move || other.permits.release(2));
@@ -536,7 +529,7 @@ fn forgetting_against_a_hand_off_keeps_the_count() {
 /// word; meanwhile all the others come back.
 #[test]
 fn what_is_counted_twice_is_not_too_much() {
-    bounded(3, || {
+    explore_preempted(3, || {
         let shared = shared(0);
         let (waits, brings) = (shared.clone(), shared.clone());
         let waiter = thread::spawn(move || {

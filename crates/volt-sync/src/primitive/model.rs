@@ -1,50 +1,151 @@
 //! Threads, atomics and the futex inside loom's model checker.
+//!
+//! Loom's generic functions contain all that it does at a step, so that each closure and each type gets a copy of
+//! its own, and the models would take twice as long to compile. What stands before them here is generic only in what
+//! it hands on.
 
 pub use loom::hint;
 pub use loom::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
 };
 pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
-pub use loom::thread;
-pub use loom::thread_local;
 /// The standard mutex: loom's cannot be made in a constant.
 pub use std::sync::Mutex as StaticMutex;
 
 use std::time::Duration;
 
-/// Loom's checked cell, with the `get_mut` that it lacks.
+use super::RawCell;
+
+/// Explores what the threads of `f` can do, within the bounds that the environment sets.
+pub fn explore(f: impl Fn() + Send + Sync + 'static) {
+    check(None, Box::new(f));
+}
+
+/// As [`explore`], with no more than so many preemptions.
+pub fn explore_preempted(preemptions: usize, f: impl Fn() + Send + Sync + 'static) {
+    check(Some(preemptions), Box::new(f));
+}
+
+/// The longest execution, in steps. Loom's own bound is too narrow for a model with several threads that sleep.
+const LONGEST: usize = 20_000;
+
+fn check(preemptions: Option<usize>, f: Box<dyn Fn() + Send + Sync>) {
+    let mut model = loom::model::Builder::new();
+    model.max_branches = LONGEST;
+    model.preemption_bound = preemptions.or(model.preemption_bound);
+    model.check(f);
+}
+
+/// Loom's threads.
+pub mod thread {
+    pub use loom::thread::*;
+
+    /// Starts a thread of the model.
+    pub fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
+        loom::thread::spawn(Box::new(f) as Box<dyn FnOnce() -> T>)
+    }
+}
+
+/// A value of each thread.
+#[derive(Debug)]
+pub struct LocalKey<T: 'static>(pub &'static loom::thread::LocalKey<T>);
+
+impl<T: 'static> LocalKey<T> {
+    /// Calls `f` with this thread's value.
+    ///
+    /// # Panics
+    /// If the thread ends and has dropped it.
+    pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
+        self.try_with(f).expect("the value is dropped already")
+    }
+
+    /// Calls `f` with this thread's value.
+    ///
+    /// # Errors
+    /// If the thread ends and has dropped it.
+    pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, thread::AccessError> {
+        let value = self.0.try_with(std::ptr::from_ref)?;
+        // SAFETY: the value lives until the thread ends, and that is the one that is in here.
+        Ok(f(unsafe { &*value }))
+    }
+}
+
+/// Declares [`LocalKey`]s, as the standard library's macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! model_thread_local {
+    ($($(#[$meta:meta])* $vis:vis static $name:ident: $type:ty = $init:expr);* $(;)?) => {$(
+        $(#[$meta])*
+        $vis static $name: $crate::internal::primitive::LocalKey<$type> = {
+            loom::thread_local! { static VALUE: $type = $init; }
+            $crate::internal::primitive::LocalKey(&VALUE)
+        };
+    )*};
+}
+pub use model_thread_local as thread_local;
+
+/// A cell whose accesses loom checks, with the `get_mut` that loom's own lacks.
 #[derive(Debug, Default)]
-pub struct UnsafeCell<T>(loom::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T> {
+    accesses: Accesses,
+    content: RawCell<T>,
+}
 
 impl<T> UnsafeCell<T> {
     /// Wraps `value`.
+    #[track_caller]
     pub fn new(value: T) -> Self {
-        Self(loom::cell::UnsafeCell::new(value))
+        Self { accesses: Accesses::new(), content: RawCell::new(value) }
     }
 
     /// Returns the content.
+    #[track_caller]
     pub fn into_inner(self) -> T {
-        self.0.into_inner()
+        drop(self.accesses.exclusive());
+        self.content.into_inner()
     }
 
     /// Calls `f` with a pointer for shared access.
     #[track_caller]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        self.0.with(f)
+        let _access = self.accesses.shared();
+        f(self.content.get())
     }
 
     /// Calls `f` with a pointer for exclusive access.
     #[track_caller]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        self.0.with_mut(f)
+        let _access = self.accesses.exclusive();
+        f(self.content.get())
     }
 
     /// Returns the content, borrowed for as long as the cell is.
     #[track_caller]
     pub fn get_mut(&mut self) -> &mut T {
-        // SAFETY: `&mut self` excludes every other access for as long as the result lives; the
-        // closure lets loom check that earlier ones are ordered before this.
-        self.0.with_mut(|content| unsafe { &mut *content })
+        // Loom checks that earlier accesses are ordered before this; others there are none while the result lives.
+        drop(self.accesses.exclusive());
+        self.content.get_mut()
+    }
+}
+
+/// What loom knows of the accesses to a cell, whatever it contains.
+#[derive(Debug, Default)]
+struct Accesses(loom::cell::UnsafeCell<()>);
+
+impl Accesses {
+    #[track_caller]
+    fn new() -> Self {
+        Self(loom::cell::UnsafeCell::new(()))
+    }
+
+    #[track_caller]
+    fn shared(&self) -> loom::cell::ConstPtr<()> {
+        self.0.get()
+    }
+
+    #[track_caller]
+    fn exclusive(&self) -> loom::cell::MutPtr<()> {
+        self.0.get_mut()
     }
 }
 

@@ -1,6 +1,6 @@
 use super::RwLock;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, thread};
 
 type Cell = RwLock<UnsafeCell<u32>>;
 
@@ -22,7 +22,7 @@ fn write(lock: &Cell) {
 
 #[test]
 fn a_reader_and_a_writer_exclude_each_other() {
-    loom::model(|| {
+    explore(|| {
         let lock = shared();
         let other = lock.clone();
         let thread = thread::spawn(move || write(&other));
@@ -34,7 +34,7 @@ fn a_reader_and_a_writer_exclude_each_other() {
 
 #[test]
 fn nobody_writes_between_a_downgrade_and_its_read() {
-    loom::model(|| {
+    explore(|| {
         let lock = shared();
         let other = lock.clone();
         let thread = thread::spawn(move || write(&other));

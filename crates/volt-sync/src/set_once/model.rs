@@ -1,10 +1,10 @@
 use super::SetOnce;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, explore_preempted, thread};
 
 #[test]
 fn who_waits_sees_the_value_that_was_set() {
-    loom::model(|| {
+    explore(|| {
         let cell = Arc::new(SetOnce::new());
         let other = cell.clone();
         let thread = thread::spawn(move || {
@@ -21,9 +21,7 @@ fn who_waits_sees_the_value_that_was_set() {
 
 #[test]
 fn of_two_setters_one_wins_whoever_waits() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(|| {
+    explore_preempted(2, || {
         let cell = Arc::new(SetOnce::new());
         let threads = [1, 2].map(|value| {
             let other = cell.clone();

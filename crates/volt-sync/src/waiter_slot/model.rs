@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use super::WaiterSlot;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, AtomicU32, thread};
+use crate::primitive::{Arc, AtomicU32, explore, thread};
 
 /// Passes wake-ups on: two of them are different wakers for the same task.
 struct Forward(Waker);
@@ -26,7 +26,7 @@ fn wait_for(slot: &WaiterSlot, look: impl Fn() -> bool) {
 
 #[test]
 fn a_wake_up_is_never_lost() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((WaiterSlot::new(), AtomicU32::new(0)));
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -40,7 +40,7 @@ fn a_wake_up_is_never_lost() {
 
 #[test]
 fn two_wakers_while_one_registers() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((WaiterSlot::new(), [AtomicU32::new(0), AtomicU32::new(0)]));
         let threads = [0, 1].map(|i| {
             let other = shared.clone();
@@ -58,7 +58,7 @@ fn two_wakers_while_one_registers() {
 
 #[test]
 fn registering_again_while_a_wake_up_runs() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((WaiterSlot::new(), AtomicU32::new(0)));
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -88,7 +88,7 @@ fn registering_again_while_a_wake_up_runs() {
 /// Finding K2: the waker changes on re-poll while the waking side reads it.
 #[test]
 fn changing_the_waker_while_it_is_taken() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((WaiterSlot::new(), AtomicU32::new(0)));
         let other = shared.clone();
         let thread = thread::spawn(move || {
@@ -110,7 +110,7 @@ fn changing_the_waker_while_it_is_taken() {
 /// The waker that is being taken may be another task's: its wake-up does not reach this one.
 #[test]
 fn the_next_task_registers_while_the_last_ones_waker_is_taken() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((WaiterSlot::new(), AtomicU32::new(0)));
         // SAFETY: only this thread registers.
         unsafe { shared.0.register(Waker::noop()) };
@@ -136,7 +136,7 @@ fn the_next_task_registers_while_the_last_ones_waker_is_taken() {
 
 #[test]
 fn of_two_takers_one_gets_the_waker() {
-    loom::model(|| {
+    explore(|| {
         let slot = Arc::new(WaiterSlot::new());
         // SAFETY: only this thread registers.
         unsafe { slot.register(Waker::noop()) };
@@ -150,7 +150,7 @@ fn of_two_takers_one_gets_the_waker() {
 /// The taker copies the words while they are rewritten, for wakers of different kinds and owners.
 #[test]
 fn a_taker_never_gets_halves_of_two_wakers() {
-    loom::model(|| {
+    explore(|| {
         let slot = Arc::new(WaiterSlot::new());
         let owners = [0, 1].map(|_| StdArc::new(Forward(Waker::noop().clone())));
         let [first, last] = owners.clone().map(Waker::from);

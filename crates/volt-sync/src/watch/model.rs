@@ -2,7 +2,7 @@
 
 use super::channel;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, explore_preempted, thread};
 
 /// Data that an edge carries: loom checks that its accesses are ordered.
 fn data() -> (Arc<UnsafeCell<u8>>, Arc<UnsafeCell<u8>>) {
@@ -22,7 +22,7 @@ fn read(data: &UnsafeCell<u8>) {
 
 #[test]
 fn a_waiting_receiver_is_woken_by_a_value() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel(0);
         let (written, seen) = data();
         let sender = thread::spawn(move || {
@@ -40,7 +40,7 @@ fn a_waiting_receiver_is_woken_by_a_value() {
 /// The sender's turn may be long: the receiver does not come back by itself, so somebody must wake it.
 #[test]
 fn a_receiver_sleeps_while_a_sender_is_at_work() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel(0);
         let (written, seen) = data();
         let sender = thread::spawn(move || {
@@ -57,10 +57,7 @@ fn a_receiver_sleeps_while_a_sender_is_at_work() {
 /// The receiver sleeps on a sender that changes nothing, while another one sends shortly.
 #[test]
 fn a_receiver_wakes_up_after_a_sender_that_changed_nothing() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.max_branches = 20_000;
-    model.check(|| {
+    explore_preempted(2, || {
         let (tx, mut rx) = channel(0);
         let short = tx.clone();
         let long = thread::spawn(move || {
@@ -78,7 +75,7 @@ fn a_receiver_wakes_up_after_a_sender_that_changed_nothing() {
 
 #[test]
 fn a_new_version_carries_what_came_before() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(0);
         let (written, seen) = data();
         let sender = thread::spawn(move || {
@@ -96,7 +93,7 @@ fn a_new_version_carries_what_came_before() {
 
 #[test]
 fn the_close_carries_what_came_before_and_wakes() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel(0);
         let (written, seen) = data();
         let sender = thread::spawn(move || {
@@ -111,7 +108,7 @@ fn the_close_carries_what_came_before_and_wakes() {
 
 #[test]
 fn the_close_without_a_lock_carries_what_came_before() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(0);
         let (written, seen) = data();
         let sender = thread::spawn(move || {
@@ -129,7 +126,7 @@ fn the_close_without_a_lock_carries_what_came_before() {
 /// The last sender's CLOSED bit must come after every other sender's last version.
 #[test]
 fn two_senders_leave_and_the_close_is_not_erased() {
-    loom::model(|| {
+    explore(|| {
         let (tx, mut rx) = channel(0);
         let senders: Vec<_> = [tx.clone(), tx]
             .into_iter()
@@ -148,7 +145,7 @@ fn two_senders_leave_and_the_close_is_not_erased() {
 
 #[test]
 fn the_last_receiver_is_noticed() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(0);
         let (written, seen) = data();
         let receiver = thread::spawn(move || {
@@ -163,7 +160,7 @@ fn the_last_receiver_is_noticed() {
 
 #[test]
 fn the_receiver_count_carries_what_receivers_did() {
-    loom::model(|| {
+    explore(|| {
         let (tx, rx) = channel(0);
         let (written, seen) = data();
         let receiver = thread::spawn(move || {

@@ -144,6 +144,7 @@ mod model {
     use super::Unpark;
 
     /// The wait of the reactor: a bell that stays rung until a wait returns for it.
+    use volt_sync::internal::primitive::explore;
     #[derive(Default)]
     struct Bell(Mutex<bool>, Condvar);
 
@@ -173,7 +174,7 @@ mod model {
     /// counter reaches it, and loom reports no deadlock.
     #[test]
     fn unpark_carries_the_writes_before_it() {
-        loom::model(|| {
+        explore(|| {
             let state = Arc::new((Unpark::new(), Bell::default(), AtomicU32::new(0)));
             let threads: Vec<_> = (0..2)
                 .map(|_| {

@@ -7,8 +7,7 @@ use std::sync::Mutex as StdMutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, RawWakerVTable, Waker};
 
-use loom::thread;
-use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, explore, thread};
 
 use super::test::{Dropped, Queue, counting_waker, poll_with};
 
@@ -72,7 +71,7 @@ fn is_ok<T>(join: &mut super::JoinHandle<T>) -> bool {
 /// was running or notified already.
 #[test]
 fn wake_while_running_is_seen() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -102,7 +101,7 @@ fn wake_while_running_is_seen() {
 /// [TK1]: the same for a task that is kept, having woken itself.
 #[test]
 fn wake_of_a_kept_task_is_seen() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -146,7 +145,7 @@ fn wake_of_a_kept_task_is_seen() {
 /// a wake-up of the waker that it gave last.
 #[test]
 fn join_waker_change_against_completion() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let mut join = Queue::spawn(&queue, ready(owns));
@@ -173,7 +172,7 @@ fn join_waker_change_against_completion() {
 /// output, and one the waker.
 #[test]
 fn join_drop_against_completion() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let mut join = Queue::spawn(&queue, ready(owns));
@@ -193,7 +192,7 @@ fn join_drop_against_completion() {
 /// Abort, wake and poll at once: the future is dropped once, and the task completes.
 #[test]
 fn abort_against_wake_and_run() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -224,7 +223,7 @@ fn abort_against_wake_and_run() {
 /// runner, the join handle, a waker.
 #[test]
 fn last_reference_frees_after_all_others() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -248,7 +247,7 @@ fn last_reference_frees_after_all_others() {
 /// one has panicked.
 #[test]
 fn a_handle_that_is_dropped_has_left_the_task() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -279,7 +278,7 @@ fn unclonable_waker() -> Waker {
 /// [TK6]: shutdown finds a task idle that another thread has just polled, and drops its future.
 #[test]
 fn shutdown_against_poll() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -298,7 +297,7 @@ fn shutdown_against_poll() {
 /// scheduler is not used after it is gone (loom checks its `alive` cell), the future dropped once.
 #[test]
 fn remote_wake_against_shutdown() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -314,7 +313,7 @@ fn remote_wake_against_shutdown() {
 /// As above, with an abort, which also makes a `Notified`.
 #[test]
 fn remote_abort_against_shutdown() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -336,7 +335,7 @@ fn remote_abort_against_shutdown() {
 /// idle, or it is refused. It is dropped once.
 #[test]
 fn first_idle_against_close() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let polls = Polls::default();
@@ -366,7 +365,7 @@ fn first_idle_against_close() {
 /// [TK1], [TK2]: a task is woken, aborted, and run by another thread while its first poll ends.
 #[test]
 fn first_idle_against_wake() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let slot = Arc::new(volt_sync::internal::primitive::Mutex::new(None::<Waker>));
@@ -405,7 +404,7 @@ fn first_idle_against_wake() {
 /// [OT1]: a bind that races with the close is either refused or found by it.
 #[test]
 fn bind_against_close() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let queue2 = queue.clone();

@@ -11,7 +11,7 @@ use crate::channel::closed::WaitClosed;
 use crate::channel::error::TryRecvError;
 use crate::channel::limited::{Kind, Limited};
 use crate::channel::waiter::Waiter;
-use crate::primitive::{Arc, thread};
+use crate::primitive::{Arc, explore_preempted, thread};
 use crate::test::{Wakes, poll_once};
 
 /// Receives as `mpmc` does.
@@ -101,9 +101,7 @@ fn model(f: impl Fn(Kind) + Sync + std::marker::Send + Copy + 'static) {
 /// At most so many preemptions: one, where more would take minutes.
 fn model_preempted(bound: usize, f: impl Fn(Kind) + Sync + std::marker::Send + Copy + 'static) {
     for kind in [Kind::Ring, Kind::List] {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(bound);
-        builder.check(move || f(kind));
+        explore_preempted(bound, move || f(kind));
     }
 }
 

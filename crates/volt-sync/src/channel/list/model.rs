@@ -6,7 +6,7 @@ use super::Unbounded;
 use crate::block_on::block_on;
 use crate::channel::closed::WaitClosed;
 use crate::channel::waiter::Waiter;
-use crate::primitive::{Arc, thread};
+use crate::primitive::{Arc, explore, explore_preempted, thread};
 use crate::test::poll_once;
 
 /// Receives as `mpmc` does.
@@ -38,20 +38,9 @@ fn recv_only<T>(channel: &Unbounded<T>) -> Option<T> {
     block_on(poll_fn(|cx| channel.poll_recv_only(cx)))
 }
 
-fn model(f: impl Fn() + Sync + std::marker::Send + 'static) {
-    model_preempted(2, f);
-}
-
-/// At most so many preemptions: one, where more would take minutes.
-fn model_preempted(bound: usize, f: impl Fn() + Sync + std::marker::Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(bound);
-    builder.check(f);
-}
-
 #[test]
 fn messages_arrive_in_order_across_blocks() {
-    model(|| {
+    explore(|| {
         let channel = Arc::new(Unbounded::new());
         let other = channel.clone();
         let sender = thread::spawn(move || {
@@ -70,7 +59,7 @@ fn messages_arrive_in_order_across_blocks() {
 
 #[test]
 fn two_receivers_share_the_messages_of_two_senders() {
-    model_preempted(1, || {
+    explore_preempted(1, || {
         let channel = Arc::new(Unbounded::new());
         let senders = [1, 2].map(|value| {
             let other = channel.clone();
@@ -86,7 +75,7 @@ fn two_receivers_share_the_messages_of_two_senders() {
 /// Finding C5.
 #[test]
 fn a_cancelled_receiver_passes_its_turn_on() {
-    model(|| {
+    explore(|| {
         let channel = Arc::new(Unbounded::new());
         let other = channel.clone();
         let mut second = pin!(recv(&*channel));
@@ -102,7 +91,7 @@ fn a_cancelled_receiver_passes_its_turn_on() {
 
 #[test]
 fn the_close_wakes_receivers_and_those_who_wait_for_it() {
-    model(|| {
+    explore(|| {
         let channel = Arc::new(Unbounded::<()>::new());
         let other = channel.clone();
         let waiting = thread::spawn(move || block_on(WaitClosed::new(&*other)));

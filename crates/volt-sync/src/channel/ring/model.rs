@@ -2,7 +2,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Ring;
 use crate::channel::Nothing;
-use crate::primitive::{Arc, spin, thread};
+use crate::primitive::{Arc, explore, spin, thread};
 
 fn send<T>(ring: &Ring<T>, value: T) -> bool {
     ring.claim_tail().map(|at| at.publish(value)).is_ok()
@@ -15,7 +15,7 @@ fn recv<T>(ring: &Ring<T>) -> Result<T, Nothing> {
 /// Finding C8.
 #[test]
 fn a_stale_tail_is_not_a_full_ring() {
-    loom::model(|| {
+    explore(|| {
         let ring = Ring::new(3);
         let stale = ring.tail();
         assert!(send(&ring, 1));
@@ -28,7 +28,7 @@ fn a_stale_tail_is_not_a_full_ring() {
 /// Finding C7.
 #[test]
 fn a_message_that_is_being_written_is_not_the_end() {
-    loom::model(|| {
+    explore(|| {
         let ring = Ring::new(2);
         let at = ring.claim_tail().unwrap();
         ring.close();
@@ -47,7 +47,7 @@ fn nobody_sees_more_messages_than_fit() {
     // SAFETY: one thread receives.
     let many = |ring: &Ring<i32>| unsafe { ring.take_many(&mut Vec::new(), 1) }.is_ok();
     for receive in [one, many] {
-        loom::model(move || {
+        explore(move || {
             let ring = Arc::new(Ring::new(3));
             (0..3).for_each(|value| assert!(send(&ring, value)));
             let (receives, sends) = (ring.clone(), ring.clone());
@@ -79,7 +79,7 @@ fn messages_and_places_change_hands_in_every_way() {
         },
     ];
     for receive in ways {
-        loom::model(move || {
+        explore(move || {
             let ring = Arc::new(Ring::new(1));
             let sends = ring.clone();
             let sender = thread::spawn(move || {
@@ -107,7 +107,7 @@ fn messages_and_places_change_hands_in_every_way() {
 /// the place. That place is the next sender's, which goes by the stamps.
 #[test]
 fn a_place_whose_receiver_was_overtaken_is_reused_after_it_left() {
-    loom::model(|| {
+    explore(|| {
         let ring = Arc::new(Ring::new(3));
         (0..3).for_each(|value| assert!(send(&ring, Box::new(value))));
         let (receives, sends) = (ring.clone(), ring.clone());
@@ -123,7 +123,7 @@ fn a_place_whose_receiver_was_overtaken_is_reused_after_it_left() {
 
 #[test]
 fn two_senders_and_two_receivers_share_one_place() {
-    loom::model(|| {
+    explore(|| {
         let ring = Arc::new(Ring::new(1));
         let spawn = |value: Box<u32>| {
             let ring = ring.clone();
@@ -159,7 +159,7 @@ fn an_old_guess_claims_nothing_twice() {
     let also_reserved: Send =
         |ring, value| ring.claim_tail_once(true).map(|at| at.publish(Box::new(value))).is_some();
     for send in [once, also_reserved] {
-        loom::model(move || {
+        explore(move || {
             let ring = Arc::new(Ring::new(2));
             let other = ring.clone();
             let both = move |ring: &Ring<Box<u32>>, value: u32| {
@@ -193,7 +193,7 @@ fn an_old_guess_lets_nobody_in() {
     ];
     let once = |ring: &Ring<u32>| ring.claim_tail_once(true).map(|at| at.publish(1)).is_some();
     for (change, capacity) in changes.into_iter().flat_map(|change| [(change, 3), (change, 4)]) {
-        loom::model(move || {
+        explore(move || {
             let ring = Arc::new(Ring::new(capacity));
             // Of four places one is reserved.
             ring.reserve(capacity - 3, false).unwrap();
@@ -215,7 +215,7 @@ fn an_old_guess_lets_nobody_in() {
 /// The only receiver is another thread from time to time: what it goes by is what the last one left.
 #[test]
 fn the_only_receiver_moves_to_another_thread() {
-    loom::model(|| {
+    explore(|| {
         let ring = Arc::new(Ring::new(2));
         let sends = ring.clone();
         let sender = thread::spawn(move || {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::primitive::{AtomicPtr, AtomicUsize, Mutex, UnsafeCell, thread};
+use crate::primitive::{AtomicPtr, AtomicUsize, Mutex, UnsafeCell, explore, thread};
 
 /// The seed's waiter, leaked so that only the model sees its end.
 struct Waiter {
@@ -151,7 +151,7 @@ impl Seed {
 #[test]
 #[should_panic(expected = "a sleeper beside 1 permits")]
 fn s1_a_permit_floats_past_a_waiter_in_the_slot() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(1));
         let thread = thread::spawn(|| seed.release(1));
         let acquired = seed.acquire(waiter);
@@ -165,7 +165,7 @@ fn s1_a_permit_floats_past_a_waiter_in_the_slot() {
 /// Finding S2. Ours: `a_newcomer_does_not_overtake`, `grants_come_in_the_order_of_the_queue`.
 #[test]
 fn s2_newcomers_overtake_through_the_slot() {
-    loom::model(|| {
+    explore(|| {
         let seed = Seed::new();
         let [first, old, newcomer] = [(); 3].map(|()| Waiter::new(1));
         seed.acquire(first);
@@ -181,7 +181,7 @@ fn s2_newcomers_overtake_through_the_slot() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn s3_a_releaser_uses_a_cancelled_waiter() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(1));
         seed.acquire(waiter);
         let thread = thread::spawn(|| seed.release(1));
@@ -195,7 +195,7 @@ fn s3_a_releaser_uses_a_cancelled_waiter() {
 /// Finding S4. Ours: `dropping_a_granted_waiter_passes_the_permits_on`.
 #[test]
 fn s4_a_cancelled_waiter_keeps_the_permit_it_was_granted() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(1));
         seed.acquire(waiter);
         seed.release(1);
@@ -209,7 +209,7 @@ fn s4_a_cancelled_waiter_keeps_the_permit_it_was_granted() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn s5_a_partly_served_waiter_goes_back_to_the_slot_after_its_end() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(2));
         seed.acquire(waiter);
         let thread = thread::spawn(|| {
@@ -226,7 +226,7 @@ fn s5_a_partly_served_waiter_goes_back_to_the_slot_after_its_end() {
 #[test]
 #[should_panic(expected = "a sleeper beside 1 permits")]
 fn s6_a_second_releaser_finds_a_partly_served_waiter_nowhere() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(2));
         seed.acquire(waiter);
         let thread = thread::spawn(|| seed.release(1));
@@ -240,7 +240,7 @@ fn s6_a_second_releaser_finds_a_partly_served_waiter_nowhere() {
 #[test]
 #[should_panic(expected = "a sleeper beside 1 permits")]
 fn s7_a_surplus_floats_past_a_newcomer_in_the_slot() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter, newcomer) = (Seed::new(), Waiter::new(1), Waiter::new(1));
         seed.acquire(waiter);
         let thread = thread::spawn(|| seed.release(2));
@@ -256,7 +256,7 @@ fn s7_a_surplus_floats_past_a_newcomer_in_the_slot() {
 #[test]
 #[should_panic(expected = "the oldest waiter is served last")]
 fn s8_a_partly_served_waiter_ends_up_behind_newcomers() {
-    loom::model(|| {
+    explore(|| {
         let (seed, old) = (Seed::new(), Waiter::new(2));
         let [newcomer, another] = [(); 2].map(|()| Waiter::new(1));
         seed.acquire(old);
@@ -276,7 +276,7 @@ fn s8_a_partly_served_waiter_ends_up_behind_newcomers() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn s9_a_copied_callback_reaches_into_a_freed_future() {
-    loom::model(|| {
+    explore(|| {
         let waiter = Waiter::new(1);
         let thread = thread::spawn(move || {
             // The bridge: copied before the state is stored, called after.
@@ -296,7 +296,7 @@ fn s9_a_copied_callback_reaches_into_a_freed_future() {
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn k2_the_waker_is_updated_while_the_releaser_reads_it() {
-    loom::model(|| {
+    explore(|| {
         let (seed, waiter) = (Seed::new(), Waiter::new(1));
         seed.acquire(waiter);
         let thread = thread::spawn(|| seed.release(1));

@@ -2,7 +2,7 @@
 
 use super::super::Guessed;
 use crate::block_on::block_on;
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, explore_preempted, thread};
 
 struct Shared {
     permits: Guessed,
@@ -53,7 +53,7 @@ impl Shared {
 
 #[test]
 fn two_threads_that_guess_exclude_each_other() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new();
         let other = shared.clone();
         let thread = thread::spawn(move || other.tries(2));
@@ -66,7 +66,7 @@ fn two_threads_that_guess_exclude_each_other() {
 
 #[test]
 fn a_release_by_a_guess_against_one_that_queues() {
-    loom::model(|| {
+    explore(|| {
         let shared = Shared::new();
         let other = shared.clone();
         assert!(shared.permits.try_acquire(1).is_ok());
@@ -80,9 +80,7 @@ fn a_release_by_a_guess_against_one_that_queues() {
 
 #[test]
 fn two_that_guess_beside_one_that_queues() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(|| {
+    explore_preempted(2, || {
         let shared = Shared::new();
         let (waiting, trying) = (shared.clone(), shared.clone());
         let waiting = thread::spawn(move || waiting.waits());
@@ -97,7 +95,7 @@ fn two_that_guess_beside_one_that_queues() {
 /// The one that waits gets permits of both, of which one was released before it came.
 #[test]
 fn what_is_released_by_a_guess_reaches_a_waiter_for_two() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new(Shared { permits: Guessed::new(2), data: UnsafeCell::new(0) });
         let other = shared.clone();
         assert!(shared.permits.try_acquire(1).is_ok());

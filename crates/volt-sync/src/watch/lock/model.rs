@@ -1,7 +1,7 @@
 //! Two or three threads, bounded by `LOOM_MAX_PREEMPTIONS`.
 
 use super::{Lock, TryRead, WriteGuard};
-use crate::primitive::{Arc, UnsafeCell, thread};
+use crate::primitive::{Arc, UnsafeCell, explore, thread};
 
 type Checked = Lock<UnsafeCell<u32>>;
 
@@ -46,38 +46,38 @@ fn beside<const N: usize>(turns: [fn(&Checked); N], sum: u32) {
 
 #[test]
 fn short_turns_carry_the_value() {
-    loom::model(|| beside([read, short], 1));
-    loom::model(|| beside([short, short], 2));
-    loom::model(|| beside([long, short], 2));
+    explore(|| beside([read, short], 1));
+    explore(|| beside([short, short], 2));
+    explore(|| beside([long, short], 2));
     // The second look enters beside the first.
-    loom::model(|| beside([read, read, short], 1));
+    explore(|| beside([read, read, short], 1));
 }
 
 #[test]
 fn long_turns_carry_the_value() {
-    loom::model(|| beside([read, long], 1));
-    loom::model(|| beside([long, long], 2));
-    loom::model(|| beside([short, long], 2));
-    loom::model(|| beside([read, read, long], 1));
+    explore(|| beside([read, long], 1));
+    explore(|| beside([long, long], 2));
+    explore(|| beside([short, long], 2));
+    explore(|| beside([read, read, long], 1));
 }
 
 #[test]
 fn a_turn_comes_after_the_looks_before_it() {
-    loom::model(|| beside([short, read], 1));
-    loom::model(|| beside([long, read], 1));
+    explore(|| beside([short, read], 1));
+    explore(|| beside([long, read], 1));
 }
 
 /// The sender sleeps until both have left, and who comes meanwhile until the sender has.
 #[test]
 fn sleepers_are_woken() {
-    loom::model(|| beside([read, read, long], 1));
-    loom::model(|| beside([long, read, short], 2));
+    explore(|| beside([read, read, long], 1));
+    explore(|| beside([long, read, short], 2));
 }
 
 /// A task that finds a long turn is told of by the one who ends it.
 #[test]
 fn a_task_that_is_refused_is_told_of() {
-    loom::model(|| {
+    explore(|| {
         let lock = Arc::new(Checked::new(UnsafeCell::new(0)));
         let other = lock.clone();
         let sender = thread::spawn(move || add_one(other.write_long()));

@@ -7,7 +7,9 @@ use std::future::poll_fn;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use volt_sync::internal::block_on;
-use volt_sync::internal::primitive::{Arc, AtomicU32, Condvar, Mutex, thread};
+use volt_sync::internal::primitive::{
+    Arc, AtomicU32, Condvar, Mutex, explore, explore_preempted, thread,
+};
 
 use super::{Key, Patience, Slab, View};
 use crate::io::Ready;
@@ -105,7 +107,7 @@ fn ready_key(slab: &Slab, view: &mut View) -> Key {
 
 /// One reader; the looks have `events` of other sources.
 fn one_reader(patience: Patience, events: usize) {
-    loom::model(move || {
+    explore(move || {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(1));
         let key = ready_key(&slab, &mut view);
         let reader = {
@@ -138,7 +140,7 @@ fn a_read_of_a_stream_that_was_put_off_is_made_at_a_later_look_beside_other_even
 /// Half of the data lies in the socket, half comes with an event while the first read is put off.
 #[test]
 fn an_event_against_a_read_that_is_put_off() {
-    loom::model(|| {
+    explore(|| {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(1));
         let key = ready_key(&slab, &mut view);
         let token = key.token;
@@ -160,9 +162,7 @@ fn an_event_against_a_read_that_is_put_off() {
 /// Two reads are put off, and the older one is guessed to have an event. Then the younger one has its own, if
 /// `event`, and is put off anew; or it is reminded before the wait.
 fn a_guess_beside_a_read(event: bool) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(move || {
+    explore_preempted(3, move || {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(1));
         let (older, younger) = (ready_key(&slab, &mut view), ready_key(&slab, &mut view));
         for key in [&older, &younger] {
@@ -212,9 +212,7 @@ fn a_guess_against_a_read_that_is_put_off_anew() {
 /// The note of one source may be taken together with that of another one of the same chunk.
 #[test]
 fn reads_of_two_sources_of_a_chunk_are_put_off() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore_preempted(2, || {
         let (slab, mut view, world) = (Slab::new(), View::default(), World::new(0));
         let keys = Arc::new([ready_key(&slab, &mut view), ready_key(&slab, &mut view)]);
         let patience = [Patience::Stream, Patience::Messages];

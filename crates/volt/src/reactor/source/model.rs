@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::block_on;
-use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicU32, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicU32, explore, thread};
 
 use super::{Direction, Source};
 use crate::io::{Interest, Ready};
@@ -65,7 +65,7 @@ impl World {
 
 #[test]
 fn an_event_carries_what_came_before_it() {
-    loom::model(|| {
+    explore(|| {
         let world = Arc::new((Source::new(), AtomicU32::new(0)));
         let system = {
             let world = world.clone();
@@ -92,7 +92,7 @@ fn an_event_carries_what_came_before_it() {
 
 #[test]
 fn an_event_after_a_clear_still_carries_what_came_before_the_first() {
-    loom::model(|| {
+    explore(|| {
         let world = Arc::new((Source::new(), AtomicU32::new(0)));
         let system = {
             let world = world.clone();
@@ -119,7 +119,7 @@ fn an_event_after_a_clear_still_carries_what_came_before_the_first() {
 
 #[test]
 fn two_arrivals_are_read_whatever_is_cleared_between() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         let system = {
             let world = world.clone();
@@ -140,7 +140,7 @@ fn two_arrivals_are_read_whatever_is_cleared_between() {
 
 #[test]
 fn a_waiter_in_the_list_reads_two_arrivals() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         let system = {
             let world = world.clone();
@@ -161,7 +161,7 @@ fn a_waiter_in_the_list_reads_two_arrivals() {
 
 #[test]
 fn a_changed_waker_is_the_one_that_is_woken() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         let system = {
             let world = world.clone();
@@ -183,7 +183,7 @@ fn a_changed_waker_is_the_one_that_is_woken() {
 
 #[test]
 fn a_dropped_wait_takes_no_wake_up_from_another() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         let system = {
             let world = world.clone();
@@ -204,7 +204,7 @@ fn a_dropped_wait_takes_no_wake_up_from_another() {
 
 #[test]
 fn an_event_in_flight_never_reaches_the_next_registration_of_the_slot() {
-    loom::model(|| {
+    explore(|| {
         let slab = Arc::new(Slab::new());
         let first = slab.insert(Ready::EMPTY, false).unwrap();
         let token = first.token;
@@ -224,7 +224,7 @@ fn an_event_in_flight_never_reaches_the_next_registration_of_the_slot() {
 /// registration gets its event.
 #[test]
 fn trimming_races_with_registering() {
-    loom::model(|| {
+    explore(|| {
         let slab = Arc::new(Slab::new());
         let mut view = View::default();
         // Two chunks, both empty: one is a spare.
@@ -246,7 +246,7 @@ fn trimming_races_with_registering() {
 
 #[test]
 fn shutdown_ends_every_wait_and_every_later_registration() {
-    loom::model(|| {
+    explore(|| {
         let slab = Arc::new(Slab::new());
         let closed = Arc::new(AtomicBool::new(false));
         let stopper = {

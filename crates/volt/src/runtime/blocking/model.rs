@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Waker};
 use std::time::Duration;
+use volt_sync::internal::primitive::{explore, explore_preempted, thread};
 
 use super::pool::Part;
 use super::{Config, Pool};
@@ -42,7 +43,7 @@ fn run_two(pool: &Pool) {
 /// a keep-alive that never ends, a lost wake-up is a deadlock.
 #[test]
 fn spawn_against_sleep() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(1, Duration::from_secs(1)));
         run_two(&pool);
         assert!(pool.shutdown(None));
@@ -53,7 +54,7 @@ fn spawn_against_sleep() {
 /// runs it, or another is started.
 #[test]
 fn spawn_against_idle_timeout() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(1, Duration::ZERO));
         run_two(&pool);
         assert!(pool.shutdown(None));
@@ -65,12 +66,12 @@ fn spawn_against_idle_timeout() {
 /// the mandatory one is run, and shutdown returns after the last thread.
 #[test]
 fn spawn_against_shutdown() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(2, Duration::from_secs(1)));
         let (ran, must) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mandatory = pool.spawn_mandatory(count(&must)).unwrap();
         let (pool2, ran2) = (pool.clone(), ran.clone());
-        let spawner = loom::thread::spawn(move || {
+        let spawner = thread::spawn(move || {
             let mut join = pool2.spawn(count(&ran2)).unwrap();
             std::future::Future::poll(
                 std::pin::Pin::new(&mut join),
@@ -92,7 +93,7 @@ fn spawn_against_shutdown() {
 /// its thread, although only one was sent on its way.
 #[test]
 fn closures_that_wait_for_each_other_get_a_thread_each() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(2, Duration::from_secs(1)));
         let gate = Arc::new(volt_sync::internal::Parker::new());
         let gate2 = gate.clone();
@@ -112,7 +113,7 @@ fn closures_that_wait_for_each_other_get_a_thread_each() {
 /// The same if they do so in their hooks, before either takes a closure.
 #[test]
 fn threads_that_wait_for_each_other_in_their_hooks() {
-    loom::model(|| {
+    explore(|| {
         let (first, gate) = (AtomicUsize::new(0), volt_sync::internal::Parker::new());
         let hook =
             move || if first.fetch_add(1, SeqCst) == 0 { gate.park() } else { gate.unpark() };
@@ -129,9 +130,7 @@ fn threads_that_wait_for_each_other_in_their_hooks() {
 #[test]
 fn lend_against_sleep() {
     for keep_alive in [Duration::from_secs(1), Duration::ZERO] {
-        let mut model = loom::model::Builder::new();
-        model.preemption_bound = Some(2);
-        model.check(move || {
+        explore_preempted(2, move || {
             let pool = Pool::new(config(1, keep_alive));
             let gate = Arc::new(volt_sync::internal::Parker::new());
             let done = Arc::new(volt_sync::internal::Parker::new());
@@ -155,17 +154,17 @@ fn lend_against_sleep() {
 /// for it.
 #[test]
 fn lend_against_shutdown() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(1, Duration::from_secs(1)));
         let ran = Arc::new(AtomicUsize::new(0));
         pool.spawn(|| ()).unwrap();
         let (pool2, ran2) = (pool.clone(), ran.clone());
-        let lender = loom::thread::spawn(move || pool2.lend(Box::new(count(&ran2))).is_ok());
+        let lender = thread::spawn(move || pool2.lend(Box::new(count(&ran2))).is_ok());
         pool.shutdown(None);
         assert!(lender.join().unwrap());
         // It may have been lent after the shutdown was over.
         while ran.load(SeqCst) == 0 {
-            loom::thread::yield_now();
+            thread::yield_now();
         }
     });
 }
@@ -173,7 +172,7 @@ fn lend_against_shutdown() {
 /// A closure that shuts its own pool down waits for the other thread, not for itself.
 #[test]
 fn shutdown_by_an_own_thread() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(2, Duration::from_secs(1)));
         let other = Arc::new(AtomicUsize::new(0));
         let done = Arc::new(volt_sync::internal::Parker::new());
@@ -204,14 +203,14 @@ impl Drop for EndsPool {
     }
 }
 
-loom::thread_local! {
+volt_sync::internal::primitive::thread_local! {
     static ENDS_POOL: EndsPool = EndsPool(std::cell::RefCell::new(None));
 }
 
 /// A thread whose part has ended does so in the destructor of a thread-local: it waits for the other one, which joins it.
 #[test]
 fn shutdown_by_a_thread_that_has_ended_its_part() {
-    loom::model(|| {
+    explore(|| {
         let pool = Pool::new(config(2, Duration::ZERO));
         let other = Arc::new(AtomicUsize::new(0));
         let done = Arc::new(volt_sync::internal::Parker::new());

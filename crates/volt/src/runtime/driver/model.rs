@@ -1,4 +1,4 @@
-use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, explore, thread};
 
 use crate::runtime::scheduler::idle::{Idle, SelfUnpark};
 
@@ -38,7 +38,7 @@ impl World {
 /// The driver passes from member to member with its content; two never have it.
 #[test]
 fn the_driver_is_handed_over() {
-    loom::model(|| {
+    explore(|| {
         let idle = Idle::new(2);
         (0..2).for_each(|_| idle.attach());
         let world = Arc::new(World { idle, driver: UnsafeCell::new(0) });

@@ -2,8 +2,7 @@
 
 use std::future::ready;
 use std::task::Poll;
-
-use loom::thread;
+use volt_sync::internal::primitive::{explore, explore_preempted, thread};
 
 use super::JoinSet;
 use crate::task::test::{Dropped, Queue, counting_waker};
@@ -12,7 +11,7 @@ use crate::task::test::{Dropped, Queue, counting_waker};
 /// whenever it has to wait.
 #[test]
 fn each_task_is_joined_once() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let mut set = JoinSet::new();
@@ -51,7 +50,7 @@ fn each_task_is_joined_once() {
 /// has left it.
 #[test]
 fn the_last_of_set_and_task_frees_the_entry() {
-    loom::model(|| {
+    explore(|| {
         let queue = Queue::new();
         let mut set = JoinSet::new();
         set.insert(Queue::spawn(&queue, ready(())));
@@ -67,10 +66,8 @@ fn the_last_of_set_and_task_frees_the_entry() {
 /// the counts), outputs are dropped once.
 #[test]
 fn drop_against_completion() {
-    let mut model = loom::model::Builder::new();
     // More take long; the model above has two, with one task.
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    explore_preempted(1, || {
         let queue = Queue::new();
         let (owns, dropped) = Dropped::counter();
         let mut set = JoinSet::new();

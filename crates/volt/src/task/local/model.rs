@@ -6,8 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Waker};
 
-use loom::thread;
-use volt_sync::internal::primitive::{Arc, AtomicUsize};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, explore, thread};
 
 use super::LocalSet;
 use crate::task::test::{Dropped, counting_waker};
@@ -29,7 +28,7 @@ fn waiting(set: &LocalSet, flag: Arc<AtomicUsize>, owns: Dropped) -> Waker {
 /// woken.
 #[test]
 fn remote_wake_against_the_drivers_sleep() {
-    loom::model(|| {
+    explore(|| {
         let mut set = pin!(LocalSet::new());
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();
@@ -53,7 +52,7 @@ fn remote_wake_against_the_drivers_sleep() {
 /// The same while the set has been driven inside of its own drive, by a driver that is gone since.
 #[test]
 fn remote_wake_against_a_drive_inside() {
-    loom::model(|| {
+    explore(|| {
         let set = LocalSet::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, _dropped) = Dropped::counter();
@@ -83,7 +82,7 @@ fn remote_wake_against_a_drive_inside() {
 /// The same while one of two drivers, the registered one, goes.
 #[test]
 fn remote_wake_against_a_driver_that_goes() {
-    loom::model(|| {
+    explore(|| {
         let set = LocalSet::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, _dropped) = Dropped::counter();
@@ -109,7 +108,7 @@ fn remote_wake_against_a_driver_that_goes() {
 /// Invariant 2: a wake-up from another thread against the drop of the set.
 #[test]
 fn remote_wake_against_drop() {
-    loom::model(|| {
+    explore(|| {
         let set = LocalSet::new();
         let flag = Arc::new(AtomicUsize::new(0));
         let (owns, dropped) = Dropped::counter();

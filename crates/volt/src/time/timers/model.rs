@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::AtomicUsize as Counter;
 use std::task::{Context, Poll, Wake};
 
-use volt_sync::internal::primitive::{AtomicBool, UnsafeCell, thread};
+use volt_sync::internal::primitive::{AtomicBool, UnsafeCell, explore, thread};
 
 use super::super::entry::NEW;
 use super::super::sleep::Sleep;
@@ -62,13 +62,6 @@ fn references(timers: &Timers) -> usize {
     timers.shards().map(|shard| shard.0.locked.with(|locked| locked.refs)).sum()
 }
 
-/// Two preemptions: each model then takes seconds; three found nothing more.
-fn model(test: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2));
-    builder.check(test);
-}
-
 /// Does that on another thread.
 fn beside<T: 'static>(timers: &Arc<Timers>, act: fn(&Timers) -> T) -> thread::JoinHandle<T> {
     let timers = timers.clone();
@@ -77,7 +70,7 @@ fn beside<T: 'static>(timers: &Arc<Timers>, act: fn(&Timers) -> T) -> thread::Jo
 
 #[test]
 fn lock_orders_the_guarded_value() {
-    model(|| {
+    explore(|| {
         let lock = Arc::new(Lock::new(0));
         let other = lock.clone();
         let thread = thread::spawn(move || other.with(|value| *value += 1));
@@ -120,17 +113,17 @@ fn waiter_against_registrar(pending: Option<u64>) {
 /// With no timer before, the waiter takes no lock: only the fences order the two.
 #[test]
 fn first_timer_is_seen_or_wakes_the_waiter() {
-    model(|| waiter_against_registrar(None));
+    explore(|| waiter_against_registrar(None));
 }
 
 #[test]
 fn earlier_timer_is_seen_or_wakes_the_waiter() {
-    model(|| waiter_against_registrar(Some(10_000)));
+    explore(|| waiter_against_registrar(Some(10_000)));
 }
 
 #[test]
 fn of_two_earlier_timers_one_wakes_the_waiter_or_both_are_seen() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let unparked = Arc::new(AtomicBool::new(false));
         let flag = unparked.clone();
@@ -159,7 +152,7 @@ fn of_two_earlier_timers_one_wakes_the_waiter_or_both_are_seen() {
 
 #[test]
 fn fired_state_carries_what_the_firer_did() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (_, waker) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
@@ -184,7 +177,7 @@ fn fired_state_carries_what_the_firer_did() {
 
 #[test]
 fn cancel_against_fire_drops_the_waker_once() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut kept = pin!(Sleep::at(NEW, now));
@@ -203,7 +196,7 @@ fn cancel_against_fire_drops_the_waker_once() {
 
 #[test]
 fn two_firers_fire_each_timer_once() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut sleeps: Vec<_> = (0..3).map(|_| Box::pin(Sleep::at(NEW, now))).collect();
@@ -219,7 +212,7 @@ fn two_firers_fire_each_timer_once() {
 
 #[test]
 fn the_waker_of_the_last_pending_poll_is_woken() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (first, waker) = Count::new();
         let (second, other) = Count::new();
@@ -237,7 +230,7 @@ fn the_waker_of_the_last_pending_poll_is_woken() {
 
 #[test]
 fn reset_to_later_against_fire_loses_no_wake_up() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
@@ -262,7 +255,7 @@ fn reset_to_later_against_fire_loses_no_wake_up() {
 /// The firer has another timer to fire.
 #[test]
 fn reset_to_earlier_against_fire_fires_once() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let (other, others_waker) = Count::new();
@@ -283,7 +276,7 @@ fn reset_to_earlier_against_fire_fires_once() {
 
 /// Whoever is first under the lock wakes; the owner need not wait for the other.
 fn reset_to_the_past_against(other: fn(&Timers)) {
-    model(move || {
+    explore(move || {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut sleep = pin!(Sleep::at(NEW, now));
@@ -309,7 +302,7 @@ fn reset_to_the_past_against_shutdown_is_ready_at_once_and_wakes_once() {
 
 #[test]
 fn shutdown_against_cancel_and_register_frees_the_shard_once() {
-    model(|| {
+    explore(|| {
         let timers = Timers::new(1, Clock::paused());
         let now = timers.clock().now_ns();
         let (count, waker) = Count::new();
@@ -331,7 +324,7 @@ fn shutdown_against_cancel_and_register_frees_the_shard_once() {
 
 #[test]
 fn register_against_shutdown_is_woken_or_refused() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let (count, waker) = Count::new();
         let mut sleep = Box::pin(Sleep::at(NEW, now + 1));
@@ -349,7 +342,7 @@ fn register_against_shutdown_is_woken_or_refused() {
 /// and notes that later, does not take it back.
 #[test]
 fn who_sees_a_fired_timer_finds_all_others_due_by_then() {
-    model(|| {
+    explore(|| {
         let (timers, before) = timers();
         let now = before + 1;
         assert!(timers.clock().advance_to(now));
@@ -375,7 +368,7 @@ fn who_sees_a_fired_timer_finds_all_others_due_by_then() {
 /// "Unknown" is no time, whoever asks for it first.
 #[test]
 fn after_a_wait_without_timers_those_who_register_look_at_the_clock() {
-    model(|| {
+    explore(|| {
         let (timers, now) = timers();
         let waiter = beside(&timers, |timers| timers.end_wait(false, None));
         let other = {

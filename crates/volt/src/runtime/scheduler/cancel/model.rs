@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, thread};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, explore, explore_preempted, thread};
 
 use crate::runtime::be_worker;
 use crate::runtime::config::Config;
@@ -56,10 +56,7 @@ fn two_tasks(
 /// ends once, on one thread or the other.
 #[test]
 fn last_worker_is_handed_over_in_its_last_drain() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.max_branches = 20_000;
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(1);
         let dropped = Arc::new(AtomicUsize::new(0));
         let (first, second) = two_tasks(&shared, true, &dropped);
@@ -84,7 +81,7 @@ fn last_worker_is_handed_over_in_its_last_drain() {
 /// waits, when another thread queues it.
 #[test]
 fn canceller_drops_what_a_drop_waits_for() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(0);
         let dropped = Arc::new(AtomicUsize::new(0));
         let (first, second) = two_tasks(&shared, false, &dropped);

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, thread};
+use volt_sync::internal::primitive::{Arc, explore, explore_preempted, thread};
 
 use crate::runtime::be_worker;
 use crate::runtime::config::Config;
@@ -47,7 +47,7 @@ fn stop(shared: &Shared, alone: &Worker<'_>, other: thread::JoinHandle<()>) {
 /// Nobody watches: who looks for work takes it from a member that is alone, and waits for it in a poll.
 #[test]
 fn held_up() {
-    loom::model(|| {
+    explore(|| {
         with_scheduler(|shared, alone| {
             let task = shared.spawn(async { 1 });
             alone.push(shared.injector.pop().unwrap());
@@ -60,9 +60,7 @@ fn held_up() {
 
 /// The ring becomes one for all while the other member parks, and watches: it is woken, or sees the ring.
 fn against_parking(share: fn(&Worker<'_>)) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(move || {
+    explore_preempted(1, move || {
         with_scheduler(move |shared, alone| {
             // So that its spawn wakes nobody.
             let task = shared.spawn(async { 1 });
@@ -107,7 +105,7 @@ fn a_crowd_that_ends_against_parking() {
 #[test]
 fn a_push_against_a_watcher_that_stops() {
     for (choosy, word) in [(false, attended(0)), (true, attended(0)), (true, OFF)] {
-        loom::model(move || {
+        explore(move || {
             with_scheduler(|shared, alone| {
                 shared.crowd.word.store(word, Relaxed);
                 // So that its spawn wakes nobody.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use volt_sync::internal::primitive::{Arc, AtomicBool, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, explore, thread};
 
 use super::super::idle::{Idle, SelfUnpark};
 use super::{AWAKE, CALM_LOOK, Doze};
@@ -55,7 +55,7 @@ impl World {
 
 /// While member 2 gets up, another one does something with the alarm.
 fn against_who_gets_up(dozes: bool, act: fn(&World)) {
-    loom::model(move || {
+    explore(move || {
         let world = World::new(dozes);
         let theirs = world.clone();
         let other = thread::spawn(move || theirs.get_up());

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicUsize, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicUsize, UnsafeCell, explore, thread};
 
 use super::super::park::{CLAIMED, Park, ROOT};
 use super::{Idle, SelfUnpark};
@@ -99,7 +99,7 @@ impl World {
 /// Finding P1: the parked bit, then the searchers, then a look at the queues.
 #[test]
 fn outside_push_against_parking() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new(2, 1);
         let workers = [0, 1].map(|index| {
             let world = world.clone();
@@ -114,7 +114,7 @@ fn outside_push_against_parking() {
 /// Two pushes and one worker: the second push may come while the first is searched for.
 #[test]
 fn a_push_during_a_search_is_found() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new(1, 2);
         let worker = thread::spawn({
             let world = world.clone();
@@ -130,7 +130,7 @@ fn a_push_during_a_search_is_found() {
 /// Member 1 sets a task aside, while member 0, which takes anything since a moment ago, parks.
 #[test]
 fn a_task_that_is_set_aside_reaches_one_that_has_begun_to_take_it() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new(2, 1);
         let choosy = Arc::new(AtomicBool::new(true));
         let taker = thread::spawn({
@@ -202,14 +202,14 @@ fn getting_up(claim: fn(&Idle) -> Option<usize>, parks_before: bool) {
 /// is under way, leaves the counts right.
 #[test]
 fn getting_up_against_claims() {
-    loom::model(|| getting_up(Idle::notify, false));
+    explore(|| getting_up(Idle::notify, false));
 }
 
 /// The same with a claim of the watcher, which is the other member, or the one that gets up.
 #[test]
 fn getting_up_against_claims_of_the_watcher() {
     for parks_before in [false, true] {
-        loom::model(move || getting_up(Idle::claim_watcher, parks_before));
+        explore(move || getting_up(Idle::claim_watcher, parks_before));
     }
 }
 
@@ -217,7 +217,7 @@ fn getting_up_against_claims_of_the_watcher() {
 /// taken, and whose change of the packed word the claimer has not seen.
 #[test]
 fn a_claim_finds_the_members_place_to_sleep() {
-    loom::model(|| {
+    explore(|| {
         let places = [UnsafeCell::new(()), UnsafeCell::new(())];
         let world = Arc::new((World::new(2, 0), places));
         let _ = world.0.idle.park(1, false, true);
@@ -238,7 +238,7 @@ fn a_claim_finds_the_members_place_to_sleep() {
 /// A guest gets up for its own future and leaves while others push.
 #[test]
 fn guest_leaves_while_others_push() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new(2, 1);
         let worker = thread::spawn({
             let world = world.clone();

@@ -1,7 +1,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, explore, thread};
 
 use super::{Chain, Consumer, Injector, Linked};
 
@@ -46,7 +46,7 @@ unsafe impl Sync for World {}
 
 #[test]
 fn producers_and_a_batching_consumer() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         let take = |world: &World, choosy: bool| {
             let mut batch = world.queue.consumer().pop_batch(2, (!choosy).then_some(|_| true), 1);
@@ -77,7 +77,7 @@ fn producers_and_a_batching_consumer() {
 /// One waits for the other, which does not wait; what one leaves, the other one takes, in order.
 #[test]
 fn two_consumers_against_a_producer() {
-    loom::model(|| {
+    explore(|| {
         let world = World::new();
         world.queue.push_batch(world.nodes[..2].iter().map(NonNull::from).collect());
         let producer = thread::spawn({

@@ -1,14 +1,14 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicUsize, UnsafeCell, explore, thread};
 
 use super::Lifo;
 
 /// A thief swaps the task out while the owner pushes and takes: each comes out once.
 #[test]
 fn owner_against_thief() {
-    loom::model(|| {
+    explore(|| {
         let tasks: Arc<Vec<UnsafeCell<usize>>> =
             Arc::new((0..2).map(|_| UnsafeCell::new(0)).collect());
         let shared = Arc::new((Lifo::new(), AtomicUsize::new(0)));

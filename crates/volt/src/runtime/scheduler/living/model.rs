@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicBool, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, UnsafeCell, explore, thread};
 
 use super::Tally;
 
@@ -11,7 +11,7 @@ use super::Tally;
 /// of those after a yield.)
 #[test]
 fn nothing_finishes_before_it_is_spawned() {
-    loom::model(|| {
+    explore(|| {
         let tallies = Arc::new([Tally::new(), Tally::new()]);
         let spawned = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
         let runner = thread::spawn({
@@ -39,7 +39,7 @@ fn nothing_finishes_before_it_is_spawned() {
 /// [LV2]: a guest spawns while the runtime is closed: it is refused, or whoever closed it waits for it.
 #[test]
 fn a_spawn_is_counted_or_refused() {
-    loom::model(|| {
+    explore(|| {
         let tally = Arc::new(Tally::new());
         let closed = Arc::new(AtomicBool::new(false));
         let guest = thread::spawn({

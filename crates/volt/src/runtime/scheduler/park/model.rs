@@ -1,13 +1,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicU32, thread};
+use volt_sync::internal::primitive::{Arc, AtomicU32, explore, thread};
 
 use super::{CLAIMED, Park, ROOT};
 
 /// Also finding K4: no reason is erased that was not reported.
 #[test]
 fn unpark_against_sleep() {
-    loom::model(|| {
+    explore(|| {
         let shared = Arc::new((Park::new(), AtomicU32::new(0)));
         let wakers = [CLAIMED, ROOT].map(|reason| {
             let shared = shared.clone();

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, UnsafeCell, thread};
+use volt_sync::internal::primitive::{Arc, UnsafeCell, explore, thread};
 
 use super::{Pushed, Ring};
 
@@ -81,7 +81,7 @@ impl World {
 /// Finding P5: the third phase is retried while the owner pops.
 #[test]
 fn push_pop_steal() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(4), Arc::new(Four::new()));
         let thief = thread::spawn({
             let (world, ring) = (world.clone(), ring.clone());
@@ -106,7 +106,7 @@ fn push_pop_steal() {
 /// new task.
 #[test]
 fn overflow_against_a_thief() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(6), Arc::new(Four::new()));
         for index in 0..4 {
             world.push(&ring, index);
@@ -127,7 +127,7 @@ fn overflow_against_a_thief() {
 /// Finding P6: the owner does not steal into places that a thief is still reading.
 #[test]
 fn stealing_into_a_ring_that_is_stolen_from() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring, other) = (World::new(6), Arc::new(Four::new()), Four::new());
         for index in 0..4 {
             world.push(&ring, index);
@@ -155,7 +155,7 @@ fn stealing_into_a_ring_that_is_stolen_from() {
 /// Finding P7: a second thief refuses while the first one copies.
 #[test]
 fn two_thieves() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(7), Arc::new(Four::new()));
         for index in 0..3 {
             world.push(&ring, index);
@@ -177,7 +177,7 @@ fn two_thieves() {
 /// Finding P8: the owner goes around the ring while a thief is between its loads and its claim.
 #[test]
 fn thief_and_wrapping_owner() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(7), Arc::new(Four::starting_at(u32::MAX - 2)));
         world.push(&ring, 0);
         let thief = thread::spawn({
@@ -199,7 +199,7 @@ fn thief_and_wrapping_owner() {
 /// A thread that is not the owner pops, as at shutdown, what was pushed quietly.
 #[test]
 fn a_stranger_pops_what_was_pushed_quietly() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(2), Arc::new(Four::new()));
         let stranger = thread::spawn({
             let (world, ring) = (world.clone(), ring.clone());
@@ -218,7 +218,7 @@ fn a_stranger_pops_what_was_pushed_quietly() {
 /// What a thief has moved into its own ring can be stolen from there.
 #[test]
 fn stolen_tasks_are_stolen_again() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring, thiefs) = (World::new(4), Four::new(), Arc::new(Four::new()));
         for index in 0..4 {
             world.push(&ring, index);
@@ -241,7 +241,7 @@ fn stolen_tasks_are_stolen_again() {
 /// one it would take what is not there.
 #[test]
 fn a_stranger_and_the_owner_pop() {
-    loom::model(|| {
+    explore(|| {
         let (world, ring) = (World::new(2), Arc::new(Four::new()));
         let stranger = thread::spawn({
             let (world, ring) = (world.clone(), ring.clone());

@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering::Relaxed;
 
-use volt_sync::internal::primitive::{Arc, AtomicBool, Mutex, thread};
+use volt_sync::internal::primitive::{Arc, AtomicBool, Mutex, explore, thread};
 
 use super::{Park, Waiting};
 
@@ -15,7 +15,7 @@ struct World {
 /// is woken, or has never come.
 #[test]
 fn a_visitor_runs_nothing_of_the_thread_that_claims_its_place() {
-    loom::model(|| {
+    explore(|| {
         let taken = AtomicBool::new(false);
         let world = Arc::new(World { waiting: Waiting::new(), taken, tasks: Mutex::new(0) });
         let theirs = world.clone();

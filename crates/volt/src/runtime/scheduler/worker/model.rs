@@ -5,7 +5,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::task::{Poll, Waker};
 
-use volt_sync::internal::primitive::{Arc, AtomicUsize, Mutex, fence, thread};
+use volt_sync::internal::primitive::{
+    Arc, AtomicUsize, Mutex, explore, explore_preempted, fence, thread,
+};
 
 use crate::runtime::be_worker;
 use crate::runtime::config::Config;
@@ -87,9 +89,7 @@ fn stop_quietly(shared: &Shared, threads: Vec<thread::JoinHandle<()>>) {
 /// the other one slept on.)
 #[test]
 fn outside_spawn_against_parking() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(2);
         let threads = start(&shared);
         let task = shared.spawn(async { 1 });
@@ -101,7 +101,7 @@ fn outside_spawn_against_parking() {
 /// One worker; a task waits for a thread that is no member.
 #[test]
 fn outside_wake_against_parking() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
         let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
@@ -123,7 +123,7 @@ fn outside_wake_against_parking() {
 /// Shutdown against a spawn: the task runs or is cancelled, and is dropped once in any case.
 #[test]
 fn shutdown_against_spawn() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
         let drops = Arc::new(AtomicUsize::new(0));
@@ -146,7 +146,7 @@ fn shutdown_against_spawn() {
 /// A thread that is no member wakes a task while the runtime ends and its memory goes.
 #[test]
 fn shutdown_against_remote_wake() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
         let waker = Arc::new(Mutex::new(None::<Waker>));
@@ -170,11 +170,7 @@ fn shutdown_against_remote_wake() {
 /// A guest spawns, awaits, and leaves while the worker looks for work.
 #[test]
 fn guest_leaves_while_others_push() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    // The longest executions have more than 1,000.
-    model.max_branches = 20_000;
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(1);
         let threads = start(&shared);
         let outside = thread::spawn({
@@ -192,7 +188,7 @@ fn guest_leaves_while_others_push() {
 /// what a thread outside spawned.
 #[test]
 fn current_thread_is_woken_in_the_driver() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(0);
         let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
         let outside = thread::spawn({
@@ -223,9 +219,7 @@ fn current_thread_is_woken_in_the_driver() {
 /// A task joins another one by helping, while a second worker may take it first.
 #[test]
 fn join_helping() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(2);
         let threads = start(&shared);
         let task = shared.spawn(async {
@@ -241,9 +235,7 @@ fn join_helping() {
 /// to the worker, which parks meanwhile.
 #[test]
 fn a_batch_that_goes_back_against_parking() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore_preempted(2, || {
         let shared = scheduler(1);
         let threads = start(&shared);
         guest::block_on(&shared, async {
@@ -268,7 +260,7 @@ fn a_batch_that_goes_back_against_parking() {
 /// dropped before.
 #[test]
 fn join_helping_against_shutdown() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let threads = start(&shared);
         let drops = Arc::new(AtomicUsize::new(0));
@@ -292,9 +284,7 @@ fn join_helping_against_shutdown() {
 /// more.
 #[test]
 fn the_driver_is_given_away_against_wakes() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(1);
         let threads = start(&shared);
         let state = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
@@ -324,9 +314,7 @@ fn the_driver_is_given_away_against_wakes() {
 /// runs a task that spawns another one: one of them drops that, once.
 #[test]
 fn shutdown_in_a_hurry_against_a_guest() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    explore_preempted(2, || {
         let shared = scheduler(0);
         let drops = Arc::new(AtomicUsize::new(0));
         let guest = thread::spawn({
@@ -356,7 +344,7 @@ fn shutdown_in_a_hurry_against_a_guest() {
 /// the future is gone when that returns.
 #[test]
 fn shutdown_against_a_guest_that_takes_tasks() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(0);
         let drops = Arc::new(AtomicUsize::new(0));
         let count = Count(drops.clone());
@@ -394,7 +382,7 @@ fn shutdown_against_a_guest_that_takes_tasks() {
 /// one of them drops the task.
 #[test]
 fn shutdown_in_a_hurry_against_a_wake() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(0);
         let drops = Arc::new(AtomicUsize::new(0));
         let waker = Arc::new(Mutex::new(None::<Waker>));
@@ -432,7 +420,7 @@ fn shutdown_in_a_hurry_against_a_wake() {
 /// one of them drops the task.
 #[test]
 fn shutdown_in_a_hurry_against_a_spawn() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(0);
         let drops = Arc::new(AtomicUsize::new(0));
         let outside = thread::spawn({
@@ -475,9 +463,7 @@ unsafe impl Send for Queued {}
 /// The thread in `block_on` has spawned a task that is not for it, and is in a long poll: the worker, which parks,
 /// gets it. `shy`: the thread runs no tasks at all, though it could run this one.
 fn what_a_guest_leaves_against_parking(shy: bool) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(move || {
+    explore_preempted(1, move || {
         let shared = scheduler(1);
         let threads = start(&shared);
         let mut task = None;
@@ -516,13 +502,9 @@ fn what_a_shy_guest_spawns_against_parking() {
 /// Another thread spawns a task while a guest that runs none goes to sleep, and the worker sleeps, or goes to
 /// sleep as well.
 fn a_push_beside_a_guest(preemptions: usize, start: fn(Config) -> Started, keeps_off: KeepsOff) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
-    // One that begins with a sleep is longer than loom expects.
-    model.max_branches = 2_000;
     let is_shy = matches!(keeps_off, KeepsOff::Shy);
     let processors = if is_shy { usize::MAX } else { 1 };
-    model.check(move || {
+    explore_preempted(preemptions, move || {
         let (shared, threads) = start(Config { processors, ..config() });
         let (sender, receiver) = volt_sync::oneshot::channel();
         let theirs = shared.clone();
@@ -575,9 +557,7 @@ fn a_push_beside_a_bystander_and_a_worker_that_park() {
 /// woken for it: that thread parks, and wakes the worker.
 #[test]
 fn what_is_set_aside_against_a_choosy_guest_that_parks() {
-    let mut model = loom::model::Builder::new();
-    model.max_branches = 2_000;
-    model.check(|| {
+    explore(|| {
         let shared = scheduler(1);
         let (task, set_aside) = sets_aside(&shared);
         let threads = start(&shared);
@@ -591,9 +571,7 @@ fn what_is_set_aside_against_a_choosy_guest_that_parks() {
 /// The same, and that thread is in a long poll then.
 #[test]
 fn what_is_set_aside_against_a_choosy_guest_that_ends_its_search() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(1);
-    model.check(|| {
+    explore_preempted(1, || {
         let shared = scheduler(1);
         let (task, set_aside) = sets_aside(&shared);
         let threads = start(&shared);
@@ -629,7 +607,7 @@ fn what_is_set_aside_against_a_choosy_guest_that_ends_its_search() {
 /// in a join, where it takes anything.
 #[test]
 fn what_is_set_aside_against_a_join_that_parks() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let park = shared.park_of(0);
         let busy = Worker::new(&shared, 0, &park);
@@ -648,7 +626,7 @@ fn what_is_set_aside_against_a_join_that_parks() {
 /// A task is set aside while the runtime ends: it runs or is dropped, once.
 #[test]
 fn shutdown_against_what_is_set_aside() {
-    loom::model(|| {
+    explore(|| {
         let shared = scheduler(1);
         let (task, set_aside) = sets_aside(&shared);
         let threads = start(&shared);
