@@ -1,9 +1,10 @@
 //! What continuous integration runs, stage by stage.
 
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
-use crate::command::{Tests, cargo, run as run_command, run_tests};
+use crate::command::{Tests, cargo, optimised, run as run_command, run_tests};
 use crate::sanitize::{self, Sanitizer};
 use crate::source::{Source, has_word, rust_files};
 use crate::{count, deny, ecosystem, idle, loom, tidy, variants};
@@ -36,13 +37,12 @@ const STAGES: &[Stage] = &[
         variants::features()?;
         // The only feature that changes what a task is: the tests of the others run without it.
         let traced = ["test", "--workspace", "--features", TRACING, "--test", TRACING_TEST];
-        let mut tests = run_tests(&mut cargo(&traced))?;
-        tests += variants::lists()?;
-        Ok(tests)
+        run_tests(&mut cargo(&traced))
     }),
-    ("ecosystem", ecosystem::run),
+    ("lists", variants::lists),
     ("minimal", || none(variants::minimal())),
     ("oldest", || none(variants::oldest())),
+    ("ecosystem", ecosystem::run),
     ("loom", || loom::run(None)),
     ("tsan", || sanitize::run(Sanitizer::Thread)),
     ("asan", || sanitize::run(Sanitizer::Address)),
@@ -52,11 +52,14 @@ const STAGES: &[Stage] = &[
     ("soak", || none(soak("30"))),
 ];
 
+/// Mostly compilers that wait for each other's results, each in a folder of its own, and no test that is about time: these
+/// run at the same time, and fill both processors.
+const TOGETHER: [&str; 4] = ["features", "lists", "minimal", "oldest"];
+
 /// Runs all stages or the `named` ones, and stops at the first that fails.
 ///
 /// # Errors
 /// Names the stage and what failed.
-#[allow(clippy::disallowed_methods, reason = "times the stages of a script")]
 pub(crate) fn run(named: &[&str]) -> Result<(), String> {
     if let Some(unknown) = named.iter().find(|name| STAGES.iter().all(|stage| stage.0 != **name)) {
         let known: Vec<_> = STAGES.iter().map(|stage| stage.0).collect();
@@ -64,19 +67,35 @@ pub(crate) fn run(named: &[&str]) -> Result<(), String> {
     }
     let mut total = Tests::default();
     let mut summary = Vec::new();
-    for (name, stage) in STAGES.iter().filter(|stage| named.is_empty() || named.contains(&stage.0))
-    {
-        println!("==> {name}");
-        let start = Instant::now();
-        let tests = stage().map_err(|error| format!("stage {name}: {error}"))?;
-        total += tests;
-        let seconds = start.elapsed().as_secs();
-        println!("==> {name}: ok, {} tests, {seconds} s", tests.passed);
-        summary.push(format!("{name:<10} {:>6} tests {seconds:>5} s", tests.passed));
+    let chosen = STAGES.iter().filter(|stage| named.is_empty() || named.contains(&stage.0));
+    let chosen: Vec<_> = chosen.collect();
+    let is_beside =
+        |one: &&Stage, other: &&Stage| TOGETHER.contains(&one.0) && TOGETHER.contains(&other.0);
+    for stages in chosen.chunk_by(is_beside) {
+        let ended: Vec<_> = thread::scope(|scope| {
+            let started: Vec<_> = stages.iter().map(|stage| scope.spawn(|| timed(stage))).collect();
+            started.into_iter().map(|stage| stage.join().expect("errors are values here")).collect()
+        });
+        for ended in ended {
+            let (line, tests) = ended?;
+            summary.push(line);
+            total += tests;
+        }
     }
     println!("\n{}", summary.join("\n"));
     println!("{} passed, {} failed", total.passed, total.failed);
     Ok(())
+}
+
+/// Runs one stage. Its line of the summary, and its tests.
+#[allow(clippy::disallowed_methods, reason = "times the stages of a script")]
+fn timed((name, stage): &Stage) -> Result<(String, Tests), String> {
+    println!("==> {name}");
+    let start = Instant::now();
+    let tests = stage().map_err(|error| format!("stage {name}: {error}"))?;
+    let seconds = start.elapsed().as_secs();
+    println!("==> {name}: ok, {} tests, {seconds} s", tests.passed);
+    Ok((format!("{name:<10} {:>6} tests {seconds:>5} s", tests.passed), tests))
 }
 
 /// The feature that changes what a task is, and the suite that needs it. Always with the whole workspace, so that what
@@ -131,11 +150,10 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
 }
 
 /// A suite of the runtime's, optimised: what a crowd or a load does depends on how long a poll takes. Not to the last
-/// percent, nor what the runtime and the tests depend on, which takes much longer to build.
+/// percent.
 fn release(suite: &str) -> Command {
-    let mut command = cargo(&["test", "--release", "-p", "volt-rt", "--test", suite]);
-    command.args(["--target-dir", "target/load"]).env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-    command.args(["--config", "profile.release.package.'*'.opt-level=0"]);
+    let mut command = optimised(&["test", "-p", "volt-rt", "--test", suite]);
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     command
 }
 
@@ -169,6 +187,13 @@ mod tests {
             (name.to_str(), value.and_then(|it| it.to_str())),
             (Some("VOLT_STRESS"), Some(STRESS))
         );
+    }
+
+    #[test]
+    fn what_runs_together_follows_on_each_other() {
+        let place = |name| STAGES.iter().position(|stage| stage.0 == name).unwrap();
+        let first = place(TOGETHER[0]);
+        assert_eq!(TOGETHER.map(place), [first, first + 1, first + 2, first + 3]);
     }
 
     #[test]

@@ -19,6 +19,20 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// Where that is which [`optimised`] builds.
+pub(crate) const OPTIMISED: &str = "target/optimised";
+
+/// An invocation that builds our crates optimised, but not what they depend on, which would take much longer than what
+/// is looked at. In a folder of its own, where the dependencies are built once.
+pub(crate) fn optimised(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.args(["--release", "--target-dir", OPTIMISED]);
+    for setting in ["opt-level=0", "codegen-units=16"] {
+        command.args(["--config", &format!("profile.release.package.'*'.{setting}")]);
+    }
+    command
+}
+
 /// Seconds that a command may take, for continuous integration: a test that hangs then fails, and with its
 /// name (libtest warns of tests that run for over a minute).
 pub(crate) const LIMIT: &str = "VOLT_LIMIT";

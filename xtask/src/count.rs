@@ -2,13 +2,10 @@
 
 use std::process::Command;
 
-use crate::command::{cargo, root, run as run_command};
+use crate::command::{OPTIMISED, optimised, root, run as run_command};
 
 /// The committed bounds: `row = instructions`, one a line.
 const BOUNDS: &str = "xtask/counts.toml";
-
-/// Where the rows are built.
-const TARGET: &str = "target/count";
 
 /// How far above its bound a row may be before it fails: compilers differ a little.
 const SLACK: f64 = 1.05;
@@ -21,18 +18,8 @@ pub(crate) fn run(row: Option<&str>) -> Result<(), String> {
     let text = std::fs::read_to_string(root().join(BOUNDS))
         .map_err(|error| format!("{BOUNDS}: {error}"))?;
     let bounds = parse(&text)?;
-    run_command(&mut cargo(&[
-        "build",
-        "--release",
-        "--quiet",
-        "-p",
-        "volt-bench",
-        "--features",
-        "counted",
-        // The comparison itself is not to be replaced by this part of it.
-        "--target-dir",
-        TARGET,
-    ]))?;
+    let build = ["build", "--quiet", "-p", "volt-bench", "--features", "counted"];
+    run_command(&mut optimised(&build))?;
     let rows: Vec<(&str, Option<f64>)> = match row {
         Some(row) => {
             let bound = bounds.iter().find(|bound| bound.0 == row).map(|bound| bound.1);
@@ -85,7 +72,7 @@ fn counted(row: &str) -> Result<f64, String> {
 fn instructions(row: &str, iterations: u32) -> Result<f64, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(root().join(TARGET).join("release/volt-bench"))
+        .arg(root().join(OPTIMISED).join("release/volt-bench"))
         .args(["count-row", row, &iterations.to_string()])
         .output()
         .map_err(|error| format!("valgrind: {error} (Debian: apt-get install valgrind)"))?;

@@ -59,8 +59,8 @@ pub(crate) fn run(sanitizer: Sanitizer) -> Result<Tests, String> {
         .args(["--target", &host()?, "--target-dir", "target/sanitize"])
         // The prebuilt standard library is not instrumented; the allowance says that we know.
         .env("RUSTFLAGS", format!("-Zsanitizer={name} -Cunsafe-allow-abi-mismatch=sanitizer {cfg}"))
-        // A report names lines.
-        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
+        // The suppressions name functions that are in line in the standard library.
+        .env("CARGO_PROFILE_DEV_STRIP", "none")
         // The sanitizers slow everything down several times: smaller stress.
         .env("VOLT_STRESS", "1")
         // Panics are part of the tests; printing their backtraces is the standard library's.

@@ -124,10 +124,23 @@ pub(crate) fn main() -> ExitCode {
         None if arguments.run.list_count => list_count(),
         None => run::run(&arguments.run),
     };
-    result.unwrap_or_else(|failure| {
-        eprintln!("volt-bench: {}", failure.message);
-        ExitCode::from(failure.code)
-    })
+    result.unwrap_or_else(|failure| failure.exit())
+}
+
+/// The whole command where rows are only counted: `count-row ROW ITERATIONS`, of Volt. What reads more than that takes
+/// longer to build than what is counted.
+pub(crate) fn count() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let counted = match &arguments[..] {
+        [command, row, iterations] if command == "count-row" => iterations
+            .parse()
+            .map_err(|error| Failure::usage(format!("`{iterations}` iterations: {error}")))
+            .and_then(|iterations| count_row(row, iterations, "volt")),
+        _ => {
+            Err(Failure::usage("built to count, with `count-row ROW ITERATIONS` and nothing else"))
+        }
+    };
+    counted.unwrap_or_else(|failure| failure.exit())
 }
 
 /// Why the command ends early.
@@ -141,6 +154,11 @@ impl Failure {
     /// The arguments make no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Failure { message: message.into(), code: 2 }
+    }
+
+    fn exit(self) -> ExitCode {
+        eprintln!("volt-bench: {}", self.message);
+        ExitCode::from(self.code)
     }
 }
 

@@ -37,5 +37,5 @@ mod transfer;
 mod workload;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    if registry::COUNTED { cli::count() } else { cli::main() }
 }

@@ -9,53 +9,56 @@ use std::rc::Rc;
 use rt::select;
 
 /// A pattern, a value that matches it and the number that then is bound; behind `or`, a value that does not match.
-/// Each in every form of a branch.
+/// Each in every form of a branch, in a function of its own: what a compiler takes for one grows faster than it.
 macro_rules! patterns {
     ($($p:pat = $value:expr $(, or $other:expr)? => $number:expr, $bound:expr;)*) => {{
-        $(
-            // The last branch, an expression; a block; with a comma; before another one; before `else`.
-            assert_eq!(select! { $p = ready($value) => id($bound) }, $number);
-            assert_eq!(select! { biased; $p = ready($value) => { $bound } }, $number);
-            assert_eq!(select! { biased; $p = ready($value), if on() => id($bound), }, $number);
-            assert_eq!(select! { $p = later($value) => id($bound), _ = pending::<()>() => 0 }, $number);
-            assert_eq!(
-                select! {
-                    () = pending() => 0,
-                    $p = async { tick().await; $value } => { tick().await; $bound }
-                    else => 0,
-                },
-                $number
-            );
-            assert_eq!(
-                select! {
-                    $p = ready($value), if !on() => id($bound),
-                    _ = tick() => { 77 },
-                },
-                77
-            );
-            let returned = async {
-                let number: u32 = select! {
-                    $p = &mut Box::pin(later($value)) => { return Ok($bound) },
-                    _ = pending::<u8>(), if on() => "no number".parse()?,
-                };
-                Ok::<u32, ParseIntError>(number + 1)
-            };
-            assert_eq!(returned.await, Ok($number));
-            $(
-                assert_eq!(select! { $p = ready($other) => id($bound), else => 88 }, 88);
-                assert_eq!(select! { biased; $p = later($other) => { $bound } else => { 88 } }, 88);
-                assert_eq!(select! { $p = ready($other) => id($bound), () = tick() => 66 }, 66);
+        $({
+            async fn holds() {
+                // The last branch, an expression; a block; with a comma; before another one; before `else`.
+                assert_eq!(select! { $p = ready($value) => id($bound) }, $number);
+                assert_eq!(select! { biased; $p = ready($value) => { $bound } }, $number);
+                assert_eq!(select! { biased; $p = ready($value), if on() => id($bound), }, $number);
+                assert_eq!(select! { $p = later($value) => id($bound), _ = pending::<()>() => 0 }, $number);
                 assert_eq!(
                     select! {
-                        biased;
-                        $p = ready($other) => id($bound),
-                        $p = ready($value) => id($bound),
-                        else => 88,
+                        () = pending() => 0,
+                        $p = async { tick().await; $value } => { tick().await; $bound }
+                        else => 0,
                     },
                     $number
                 );
-            )?
-        )*
+                assert_eq!(
+                    select! {
+                        $p = ready($value), if !on() => id($bound),
+                        _ = tick() => { 77 },
+                    },
+                    77
+                );
+                let returned = async {
+                    let number: u32 = select! {
+                        $p = &mut Box::pin(later($value)) => { return Ok($bound) },
+                        _ = pending::<u8>(), if on() => "no number".parse()?,
+                    };
+                    Ok::<u32, ParseIntError>(number + 1)
+                };
+                assert_eq!(returned.await, Ok($number));
+                $(
+                    assert_eq!(select! { $p = ready($other) => id($bound), else => 88 }, 88);
+                    assert_eq!(select! { biased; $p = later($other) => { $bound } else => { 88 } }, 88);
+                    assert_eq!(select! { $p = ready($other) => id($bound), () = tick() => 66 }, 66);
+                    assert_eq!(
+                        select! {
+                            biased;
+                            $p = ready($other) => id($bound),
+                            $p = ready($value) => id($bound),
+                            else => 88,
+                        },
+                        $number
+                    );
+                )?
+            }
+            holds().await;
+        })*
     }};
 }
 
