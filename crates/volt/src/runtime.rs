@@ -138,13 +138,13 @@ pub use metrics::RuntimeMetrics;
 pub use slow_poll::SlowPoll;
 
 use crate::task::{JoinHandle, boxed_if_large, memory, trace};
-use scheduler::guest;
+use scheduler::guests::guest;
 #[allow(unused_imports, reason = "for `JoinHandle::join`")]
-pub(crate) use scheduler::helping::block_on_helping;
+pub(crate) use scheduler::guests::helping::block_on_helping;
 #[cfg(unix)]
-pub(crate) use scheduler::registry::reactors;
+pub(crate) use scheduler::lifecycle::registry::reactors;
+use scheduler::lifecycle::threads::Alive;
 use scheduler::shared::Shared;
-use scheduler::threads::Alive;
 use scheduler::worker::{Turn, Worker};
 
 /// A runtime: its worker threads, its timers, its sockets.

@@ -1,4 +1,4 @@
-//! Tokens that wake a thread: `volt_sync::parker` and `runtime::scheduler::park` (finding K4), and the
+//! Tokens that wake a thread: `volt_sync::parker` and `runtime::scheduler::parking::park` (finding K4), and the
 //! timers' hand-shake with the thread in the driver (`runtime::driver`, `time::timers`).
 
 use crate::explorer::{BOTH, Flow, Machine, Memory};

@@ -1,4 +1,4 @@
-//! The workers' ring: `runtime::scheduler::ring`.
+//! The workers' ring: `runtime::scheduler::queues::ring`.
 //!
 //! As built: `head` packs two indices (`steal`, `real`), `tail` is the third; a thief claims by
 //! moving `real`, copies, and gives the places back by moving `steal` up to `real`. Four places;

@@ -1,4 +1,4 @@
-//! A task in a LIFO slot behind a poll that does not end: `runtime::scheduler::{lifo, stall, sleep}`
+//! A task in a LIFO slot behind a poll that does not end: `runtime::scheduler::{queues::lifo, stalls, parking}`
 //! and `Worker::pass_on`.
 //!
 //! As built: a push into an empty LIFO slot wakes nobody if somebody watches, searches, or nobody is

@@ -12,8 +12,8 @@ use std::task::Waker;
 use volt_sync::internal::primitive::Arc;
 
 use super::driver;
-use super::scheduler::guest::Guest;
-use super::scheduler::park::Park;
+use super::scheduler::guests::guest::Guest;
+use super::scheduler::parking::park::Park;
 use super::scheduler::shared::Shared;
 use super::scheduler::worker::Worker;
 use crate::task::memory;

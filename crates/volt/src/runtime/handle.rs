@@ -10,7 +10,7 @@ use volt_sync::internal::primitive::Arc;
 use super::context::{self, EnterGuard};
 use super::id::Id;
 use super::metrics::RuntimeMetrics;
-use super::scheduler::guest;
+use super::scheduler::guests::guest;
 use super::scheduler::shared::Shared;
 use crate::task::{JoinHandle, boxed_if_large, trace};
 

@@ -1,6 +1,6 @@
 //! Whether the future that is polled waits for something outside of the runtime: time, or the system.
 //!
-//! Purpose: a thread in `block_on` runs no task while its own future does (`scheduler/guest.rs`), since
+//! Purpose: a thread in `block_on` runs no task while its own future does (`scheduler/guests/guest.rs`), since
 //! no task can hold that up then.
 #![forbid(unsafe_code)]
 

@@ -7,7 +7,7 @@
 //! ask); a future around the future, that knows the place (a second allocation, or all code of a task
 //! twice). So a table has the places, in a runtime that is told to report, and only there. A look at
 //! the clock before each poll that nobody asked for is avoided in the same way: in such a runtime no
-//! kind of task is on the list of those that need no timing (`scheduler/quick.rs`).
+//! kind of task is on the list of those that need no timing (`scheduler/pacing/quick.rs`).
 //!
 //! State: the table in shards by id, each under a lock, with the tasks that have not completed; the
 //! slowest poll. User code runs outside the locks.

@@ -2,11 +2,11 @@
 
 use volt_sync::internal::primitive::Arc;
 
-use super::shared::Shared;
-use super::worker::Worker;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::Worker;
 use crate::time::Clock;
 
 /// The key of a kind of tasks that is known to be quick.

@@ -21,26 +21,27 @@ use volt_sync::internal::primitive::{
     self, Arc, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, UnsafeCell,
 };
 
-use super::crowd::Crowd;
-use super::distrust::Distrust;
-use super::idle::{Idle, Summary};
-use super::injector::{Chain, Injector, Linked};
-use super::lifo::Lifo;
-use super::living::{DriverWaits, Tally};
-use super::park::Park;
-use super::quick::{self, Quick};
-use super::ring::{Pushed, Ring};
-use super::threads::Threads;
-use super::visits::Visits;
-use super::waiting::Waiting;
-use super::wish::Wishes;
-use super::{hooks, registry, stall};
+use super::lifecycle::{hooks, registry};
+use super::stalls::stall;
 use crate::runtime::blocking::Pool;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::{self, Driver};
 use crate::runtime::id::Id;
 use crate::runtime::metrics::{Counter, SlotMetrics};
+use crate::runtime::scheduler::guests::visits::Visits;
+use crate::runtime::scheduler::guests::waiting::Waiting;
+use crate::runtime::scheduler::idle::{Idle, Summary};
+use crate::runtime::scheduler::lifecycle::living::{DriverWaits, Tally};
+use crate::runtime::scheduler::lifecycle::threads::Threads;
+use crate::runtime::scheduler::pacing::distrust::Distrust;
+use crate::runtime::scheduler::pacing::quick::{self, Quick};
+use crate::runtime::scheduler::parking::park::Park;
+use crate::runtime::scheduler::parking::wish::Wishes;
+use crate::runtime::scheduler::queues::injector::{Chain, Injector, Linked};
+use crate::runtime::scheduler::queues::lifo::Lifo;
+use crate::runtime::scheduler::queues::ring::{Pushed, Ring};
+use crate::runtime::scheduler::stalls::crowd::Crowd;
 use crate::runtime::slow_poll::SlowPolls;
 use crate::task::{self, Header, Home, JoinHandle, Notified, OwnedTasks};
 

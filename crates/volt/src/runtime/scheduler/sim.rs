@@ -26,14 +26,14 @@ use std::task::{Context, Poll, Waker};
 
 use volt_sync::internal::primitive::{Arc, thread};
 
-use super::shared::Shared;
-use super::worker::{Stage, Step, Worker};
 use crate::choice::{self, Seeded};
 use crate::reactor::Why;
 use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::handle::Handle;
+use crate::runtime::scheduler::shared::Shared;
+use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::task::{Header, JoinError, JoinHandle};
 use crate::time::Clock;
 

@@ -26,16 +26,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use volt_sync::internal::Linger;
 use volt_sync::internal::primitive::Arc;
 
-use super::doze::{Rhythm, Run};
-use super::idle::Roles;
-use super::living::IsInPlace;
-use super::pace::{LOOK_NS, Pace, Waited};
-use super::park::Park;
-use super::quick::{self, QUICK_NS};
-use super::shared::{Shared, Slot};
-use super::stall::Watch;
-use super::vain::Vain;
-use super::yields::Yields;
+use crate::runtime::scheduler::guests::vain::Vain;
+use crate::runtime::scheduler::idle::Roles;
+use crate::runtime::scheduler::lifecycle::living::IsInPlace;
+use crate::runtime::scheduler::pacing::pace::{LOOK_NS, Pace, Waited};
+use crate::runtime::scheduler::pacing::quick::{self, QUICK_NS};
+use crate::runtime::scheduler::pacing::yields::Yields;
+use crate::runtime::scheduler::parking::park::Park;
+use crate::runtime::scheduler::shared::{Shared, Slot};
+use crate::runtime::scheduler::stalls::doze::{Rhythm, Run};
+use crate::runtime::scheduler::stalls::stall::Watch;
 use crate::task::{Header, Notified};
 
 /// Tasks in a row from the LIFO slot before the ring has its turn.
@@ -501,7 +501,7 @@ impl<'r> Worker<'r> {
                 .or_else(|| self.slot.ring.pop())
                 .or_else(|| self.yielded.take())
         });
-        let tasks: super::injector::Chain<Header> = queues.collect();
+        let tasks: crate::runtime::scheduler::queues::injector::Chain<Header> = queues.collect();
         let any = tasks.len() > 0;
         if any {
             self.shared.injector.push_batch(tasks);

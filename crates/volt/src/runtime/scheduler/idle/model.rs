@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 use volt_sync::internal::primitive::{Arc, AtomicBool, AtomicUsize, UnsafeCell, explore, thread};
 
-use super::super::park::{CLAIMED, Park, ROOT};
 use super::{Idle, SelfUnpark};
+use crate::runtime::scheduler::parking::park::{CLAIMED, Park, ROOT};
 
 struct World {
     idle: Idle,

@@ -14,9 +14,9 @@ use crate::runtime::config::Config;
 use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::outside;
+use crate::runtime::scheduler::guests::{guest, helping};
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::Worker;
-use crate::runtime::scheduler::{guest, helping};
 use crate::task::{Header, JoinHandle};
 use crate::time::Clock;
 

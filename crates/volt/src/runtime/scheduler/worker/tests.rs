@@ -15,7 +15,7 @@ use crate::runtime::context;
 use crate::runtime::driver::Driver;
 use crate::runtime::scheduler::by_hand::with_members;
 use crate::runtime::scheduler::idle::Roles;
-use crate::runtime::scheduler::runnable::WAKE_NS;
+use crate::runtime::scheduler::queues::runnable::WAKE_NS;
 use crate::runtime::scheduler::shared::Shared;
 use crate::runtime::scheduler::worker::{Stage, Step, Worker};
 use crate::task::{Notified, Schedule};
@@ -95,7 +95,11 @@ fn who_polls_for_long_wakes_a_member_of_another_processor() {
 fn a_driver_is_left_to_a_member_in_a_quick_poll() {
     const QUICK: usize = 32;
     const SLOW: usize = 48;
-    for (kind, left) in [(QUICK, true), (SLOW, false), (super::super::quick::OF_NO_TASK, false)] {
+    for (kind, left) in [
+        (QUICK, true),
+        (SLOW, false),
+        (crate::runtime::scheduler::pacing::quick::OF_NO_TASK, false),
+    ] {
         let (driver, handle) = Driver::new(2, Clock::real()).unwrap();
         let shared = Shared::new(Config::default(), 2, driver, handle);
         let parks = [shared.park_of(0), shared.park_of(1)];
