@@ -48,7 +48,7 @@ const STAGES: &[Stage] = &[
     ("asan", || sanitize::run(Sanitizer::Address)),
     ("count", || none(count::run(None))),
     ("idle", || none(idle::run())),
-    ("crowds", || run_tests(&mut release("sync_crowds"))),
+    ("crowds", || run_tests(&mut release(&["sync_crowds", "rt_fair", "rt_long_polls"]))),
     ("soak", || none(soak("30"))),
 ];
 
@@ -144,15 +144,18 @@ pub(crate) fn soak(seconds: &str) -> Result<(), String> {
     if seconds.parse::<u32>().is_err() {
         return Err(format!("soak wants a number of seconds, not `{seconds}`"));
     }
-    let mut command = release("soak");
+    let mut command = release(&["soak"]);
     command.args(["--", "--nocapture"]).env("VOLT_SOAK_SECONDS", seconds);
     run_command(&mut command)
 }
 
-/// A suite of the runtime's, optimised: what a crowd or a load does depends on how long a poll takes. Not to the last
-/// percent.
-fn release(suite: &str) -> Command {
-    let mut command = optimised(&["test", "-p", "volt-rt", "--test", suite]);
+/// Suites of the runtime's, optimised, as its users have it: what a crowd or a load does, and who has a turn when, depends
+/// on how long a poll takes, and which tasks are of one kind on where the compiler has put their functions.
+fn release(suites: &[&str]) -> Command {
+    let mut command = optimised(&["test", "-p", "volt-rt"]);
+    for suite in suites {
+        command.args(["--test", suite]);
+    }
     command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     command
 }

@@ -91,10 +91,11 @@ impl Header {
         (self.vtable.type_name)()
     }
 
-    /// The same for all tasks of one type of future (and, rarely, for others).
+    /// The same for all tasks of one type of future (and, rarely, for others). A function, as there is one of a type in a
+    /// program, or few; of the table, which is a constant, an optimising compiler makes one for each place that spawns.
     #[inline]
     pub(crate) fn type_key(&self) -> usize {
-        std::ptr::from_ref(self.vtable).addr()
+        self.vtable.run as usize
     }
 
     /// The task's id.

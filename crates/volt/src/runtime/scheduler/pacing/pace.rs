@@ -52,6 +52,8 @@ pub(crate) const LOOK_NS: u64 = 250_000;
 const TURN_NS: f32 = 10_000.0;
 /// Polls of less are short: who has something to wait for may let the others have theirs first.
 const SHORT_NS: f32 = 2_000.0;
+/// What does more than to spawn and to wake, as a system call, takes this long at least.
+const WORTH_A_LOCK_NS: f32 = 500.0;
 /// A member that has run out after more than this has polled for long: a search takes less.
 const LONG_NS: f32 = 50_000.0;
 /// One whose polls are short reads the clock at so many of these times.
@@ -367,6 +369,11 @@ impl Pace {
     /// True if polls are known to take longer, so that not to be woken up for some saves nothing.
     pub(crate) fn polls_are_not_short(&self) -> bool {
         self.poll_ns.get() >= SHORT_NS
+    }
+
+    /// True if polls are known to take so long that a lock for a batch of them is nothing.
+    pub(crate) fn polls_are_worth_a_lock(&self) -> bool {
+        self.poll_ns.get() >= WORTH_A_LOCK_NS
     }
 
     /// What a poll of the member's own took lately; 0 if that is not known.

@@ -33,7 +33,7 @@ pub(crate) const OF_NOBODY: usize = 0;
 /// What stands for the kind of a future that is no task, of which nothing is known.
 pub(crate) const OF_NO_TASK: usize = 1;
 
-/// Of the key of a kind, which is an address: of a table of several words, or of a function.
+/// Of the key of a kind, which is the address of a function.
 #[inline]
 pub(crate) const fn hash(key: usize) -> usize {
     key >> 4 ^ key >> 12
