@@ -56,7 +56,7 @@ const STAGES: &[Stage] = &[
 /// run at the same time, and fill both processors.
 const TOGETHER: [&str; 4] = ["features", "lists", "minimal", "oldest"];
 
-/// Runs all stages or the `named` ones, and stops at the first that fails.
+/// Runs all stages or the `named` ones, and stops at the first that fails, when those beside it have ended.
 ///
 /// # Errors
 /// Names the stage and what failed.
@@ -92,7 +92,12 @@ pub(crate) fn run(named: &[&str]) -> Result<(), String> {
 fn timed((name, stage): &Stage) -> Result<(String, Tests), String> {
     println!("==> {name}");
     let start = Instant::now();
-    let tests = stage().map_err(|error| format!("stage {name}: {error}"))?;
+    let tests = stage().map_err(|error| {
+        let error = format!("stage {name}: {error}");
+        // Others may still run.
+        eprintln!("==> {error}");
+        error
+    })?;
     let seconds = start.elapsed().as_secs();
     println!("==> {name}: ok, {} tests, {seconds} s", tests.passed);
     Ok((format!("{name:<10} {:>6} tests {seconds:>5} s", tests.passed), tests))

@@ -206,9 +206,8 @@ fn list_count() -> Result<ExitCode, Failure> {
 fn count_row(row: &str, iterations: u64, contender: &str) -> Result<ExitCode, Failure> {
     let rows = registry::rows();
     let Some(found) = rows.iter().find(|r| r.id == row && r.countable) else {
-        return Err(Failure::usage(format!(
-            "`{row}` is not a row that can be counted (`--list-count` shows them)"
-        )));
+        let hint = if registry::COUNTED { "" } else { " (`--list-count` shows them)" };
+        return Err(Failure::usage(format!("`{row}` is not a row that can be counted{hint}")));
     };
     let Some((_, contender)) = child::find(&rows, row, contender) else {
         let names: Vec<&str> = found.contenders.iter().map(|c| c.name).collect();

@@ -1,5 +1,5 @@
-//! Parking against new work: `runtime::scheduler::idle`, `ring`, `injector`, `lifo`, the timers'
-//! `prepare_wait`, and the pool's `sync_word`.
+//! Parking against new work: `runtime::scheduler::idle` and `queues`, the timers' `prepare_wait`, and the pool's
+//! `sync_word`.
 
 use crate::litmus::Litmus;
 use crate::litmus::Order::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};

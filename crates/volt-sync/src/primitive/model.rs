@@ -31,7 +31,7 @@ const LONGEST: usize = 20_000;
 
 fn check(preemptions: Option<usize>, f: Box<dyn Fn() + Send + Sync>) {
     let mut model = loom::model::Builder::new();
-    model.max_branches = LONGEST;
+    model.max_branches = model.max_branches.max(LONGEST);
     model.preemption_bound = preemptions.or(model.preemption_bound);
     model.check(f);
 }
@@ -41,6 +41,7 @@ pub mod thread {
     pub use loom::thread::*;
 
     /// Starts a thread of the model.
+    #[track_caller]
     pub fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> JoinHandle<T> {
         loom::thread::spawn(Box::new(f) as Box<dyn FnOnce() -> T>)
     }

@@ -188,7 +188,7 @@ impl Worker<'_> {
                 self.sent.set(0);
             }
             self.sent.set(self.sent.get() + sent);
-            let is_burst = is_new && !self.keeps_order();
+            let is_burst = is_new && !self.pace.polls_are_not_short();
             self.shared.overflow(pushed, is_burst.then_some(self.index));
         }
     }
