@@ -58,23 +58,14 @@ impl<T: ?Sized> RawCell<T> {
     }
 }
 
-/// Declares thread-locals with constant initial values (which loom's macro has no syntax for).
+/// Declares thread-locals with constant initial values.
 #[doc(hidden)]
-#[cfg(not(volt_loom))]
 #[macro_export]
 macro_rules! const_thread_local {
     ($($(#[$meta:meta])* static $name:ident: $type:ty = $init:expr;)*) => {
-        ::std::thread_local! { $($(#[$meta])* static $name: $type = const { $init };)* }
-    };
-}
-
-/// Declares thread-locals with constant initial values (which loom's macro has no syntax for).
-#[doc(hidden)]
-#[cfg(volt_loom)]
-#[macro_export]
-macro_rules! const_thread_local {
-    ($($(#[$meta:meta])* static $name:ident: $type:ty = $init:expr;)*) => {
-        $crate::internal::primitive::thread_local! { $($(#[$meta])* static $name: $type = $init;)* }
+        $crate::internal::primitive::thread_local! {
+            $($(#[$meta])* static $name: $type = const { $init };)*
+        }
     };
 }
 
