@@ -11,69 +11,49 @@ use crate::{count, deny, ecosystem, idle, loom, tidy, variants};
 
 type Stage = (&'static str, fn() -> Result<Tests, String>);
 
-/// Cheap checks first, so that a mistake shows early.
-const STAGES: &[Stage] = &[
-    ("fmt", || none(run_command(&mut cargo(&["fmt", "--all", "--check"])))),
-    ("tidy", || none(tidy::run())),
-    ("deny", || none(deny::run())),
-    ("clippy", || none(clippy())),
+/// Cheap checks first, so that a mistake shows early. Those of one line of the outer list run at the same time.
+const STAGES: &[&[Stage]] = &[
+    &[("fmt", || none(run_command(&mut cargo(&["fmt", "--all", "--check"]))))],
+    &[("tidy", || none(tidy::run()))],
+    &[("deny", || none(deny::run()))],
+    &[("clippy", || none(clippy()))],
     // The README's command, to the letter.
-    ("test", || run_tests(&mut cargo(&["test", "--workspace"]))),
-    ("stress", || run_tests(&mut stress(&rust_files()?))),
-    ("doc", || {
-        none(run_command(
-            cargo(&[
-                "doc",
-                "--workspace",
-                "--no-deps",
-                "--exclude",
-                "volt-bench",
-                "--all-features",
-            ])
-            .env("RUSTDOCFLAGS", "-Dwarnings"),
-        ))
-    }),
-    ("features", || {
-        variants::features()?;
-        // The only feature that changes what a task is: the tests of the others run without it.
-        let traced = ["test", "--workspace", "--features", TRACING, "--test", TRACING_TEST];
-        run_tests(&mut cargo(&traced))
-    }),
-    ("lists", variants::lists),
-    ("minimal", || none(variants::minimal())),
-    ("oldest", || none(variants::oldest())),
-    ("ecosystem", ecosystem::run),
-    ("loom", || loom::run(None)),
-    ("tsan", || sanitize::run(Sanitizer::Thread)),
-    ("asan", || sanitize::run(Sanitizer::Address)),
-    ("count", || none(count::run(None))),
-    ("idle", || none(idle::run())),
-    ("crowds", || run_tests(&mut release(&["sync_crowds", "rt_fair", "rt_long_polls"]))),
-    ("soak", || none(soak("30"))),
+    &[("test", || run_tests(&mut cargo(&["test", "--workspace"])))],
+    &[("stress", || run_tests(&mut stress(&rust_files()?)))],
+    &[("doc", || none(doc()))],
+    // Mostly compilers that wait for each other's results, each in a folder of its own, and no test that is about time:
+    // together they fill both processors.
+    &[
+        ("features", features),
+        ("lists", variants::lists),
+        ("minimal", || none(variants::minimal())),
+        ("oldest", || none(variants::oldest())),
+    ],
+    &[("ecosystem", ecosystem::run)],
+    &[("loom", || loom::run(None))],
+    &[("tsan", || sanitize::run(Sanitizer::Thread))],
+    &[("asan", || sanitize::run(Sanitizer::Address))],
+    &[("count", || none(count::run(None)))],
+    &[("idle", || none(idle::run()))],
+    &[("crowds", || run_tests(&mut release(&["sync_crowds", "rt_fair", "rt_long_polls"])))],
+    &[("soak", || none(soak("30")))],
 ];
-
-/// Mostly compilers that wait for each other's results, each in a folder of its own, and no test that is about time: these
-/// run at the same time, and fill both processors.
-const TOGETHER: [&str; 4] = ["features", "lists", "minimal", "oldest"];
 
 /// Runs all stages or the `named` ones, and stops at the first that fails, when those beside it have ended.
 ///
 /// # Errors
 /// Names the stage and what failed.
 pub(crate) fn run(named: &[&str]) -> Result<(), String> {
-    if let Some(unknown) = named.iter().find(|name| STAGES.iter().all(|stage| stage.0 != **name)) {
-        let known: Vec<_> = STAGES.iter().map(|stage| stage.0).collect();
+    let known: Vec<_> = STAGES.iter().copied().flatten().map(|stage| stage.0).collect();
+    if let Some(unknown) = named.iter().find(|name| !known.contains(name)) {
         return Err(format!("unknown stage `{unknown}`; there are {}", known.join(", ")));
     }
     let mut total = Tests::default();
     let mut summary = Vec::new();
-    let chosen = STAGES.iter().filter(|stage| named.is_empty() || named.contains(&stage.0));
-    let chosen: Vec<_> = chosen.collect();
-    let is_beside =
-        |one: &&Stage, other: &&Stage| TOGETHER.contains(&one.0) && TOGETHER.contains(&other.0);
-    for stages in chosen.chunk_by(is_beside) {
+    for stages in STAGES {
+        let stages = stages.iter().filter(|stage| named.is_empty() || named.contains(&stage.0));
         let ended: Vec<_> = thread::scope(|scope| {
-            let started: Vec<_> = stages.iter().map(|stage| scope.spawn(|| timed(stage))).collect();
+            let started: Vec<_> = stages.map(|stage| scope.spawn(|| timed(stage))).collect();
             started.into_iter().map(|stage| stage.join().expect("errors are values here")).collect()
         });
         for ended in ended {
@@ -116,6 +96,18 @@ fn clippy() -> Result<(), String> {
     };
     lint(&["--all-targets"])?;
     lint(&["--features", TRACING, "--lib", "--test", TRACING_TEST])
+}
+
+fn doc() -> Result<(), String> {
+    let all = ["doc", "--workspace", "--no-deps", "--exclude", "volt-bench", "--all-features"];
+    run_command(cargo(&all).env("RUSTDOCFLAGS", "-Dwarnings"))
+}
+
+fn features() -> Result<Tests, String> {
+    variants::features()?;
+    // The only feature that changes what a task is: the tests of the others run without it.
+    let traced = ["test", "--workspace", "--features", TRACING, "--test", TRACING_TEST];
+    run_tests(&mut cargo(&traced))
 }
 
 /// By what the stage `stress` multiplies the rounds: some 30 s then.
@@ -195,13 +187,6 @@ mod tests {
             (name.to_str(), value.and_then(|it| it.to_str())),
             (Some("VOLT_STRESS"), Some(STRESS))
         );
-    }
-
-    #[test]
-    fn what_runs_together_follows_on_each_other() {
-        let place = |name| STAGES.iter().position(|stage| stage.0 == name).unwrap();
-        let first = place(TOGETHER[0]);
-        assert_eq!(TOGETHER.map(place), [first, first + 1, first + 2, first + 3]);
     }
 
     #[test]

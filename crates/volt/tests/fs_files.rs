@@ -119,6 +119,23 @@ fn a_cancelled_read_loses_no_bytes() {
     });
 }
 
+/// Two handles share the position, so it must not be behind what one of them has read ahead.
+#[test]
+fn a_clone_goes_on_where_the_file_is_after_a_cancelled_read() {
+    on_each(|folder| async move {
+        let path = folder.join("it");
+        fs::write(&path, "0123456789").await.unwrap();
+        let mut file = File::open(&path).await.unwrap();
+        begin_and_cancel_a_read(&mut file).await;
+        let mut clone = file.try_clone().await.unwrap();
+        let mut bytes = [0; 4];
+        clone.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"0123");
+        file.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"4567", "it has forgotten what it read ahead");
+    });
+}
+
 /// What was cut off must not be delivered.
 #[test]
 fn bytes_that_were_read_ahead_do_not_survive_a_change_of_the_length() {

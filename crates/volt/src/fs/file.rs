@@ -2,7 +2,7 @@
 
 use std::fs::{File as StdFile, Metadata, Permissions};
 use std::future::poll_fn;
-use std::io::{self, IoSlice, Seek, SeekFrom};
+use std::io::{self, IoSlice, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -229,19 +229,16 @@ impl File {
             return Err(self);
         }
         let Self { file, mut operations, .. } = self;
-        let ahead = operations.get_mut().take_ahead();
+        operations.get_mut().give_back_ahead();
         drop(operations);
-        let Ok(mut file) = Arc::try_unwrap(file) else {
+        let Ok(file) = Arc::try_unwrap(file) else {
             unreachable!("the others have been seen to be gone");
         };
-        if ahead > 0 {
-            // It is returned even if its position cannot be moved back. That does not block, and needs no runtime.
-            let _ = file.seek(SeekFrom::Current(-(ahead as i64)));
-        }
         Ok(file)
     }
 
-    /// A second handle to the same open file: they share the position.
+    /// A second handle to the same open file: they share the position. Bytes that a cancelled read has read ahead are given
+    /// back to it, if the file has one.
     ///
     /// # Errors
     /// As [`std::fs::File::try_clone`].
@@ -264,7 +261,7 @@ impl File {
     /// # }
     /// ```
     pub async fn try_clone(&self) -> io::Result<Self> {
-        drop(self.settle().await?);
+        self.settle().await?.give_back_ahead();
         let file = self.file.clone();
         let mut clone =
             blocking("File::try_clone", move || file.try_clone()).await.map(Self::from_std)?;

@@ -424,11 +424,14 @@ impl<F: Calls + Send + 'static> Blocking<F> {
         }
     }
 
-    /// Forgets bytes that were read ahead, once it is [settled](Self::poll_settled): the caller, to whom the file goes,
-    /// moves its position back over so many.
-    pub(crate) fn take_ahead(&mut self) -> usize {
-        self.forget_unread();
-        std::mem::take(&mut self.owed)
+    /// Moves the file's position back over what was read ahead, once it is [settled](Self::poll_settled): somebody else will
+    /// use it. That does not block, and needs no runtime. A file without a position keeps what was read.
+    pub(crate) fn give_back_ahead(&mut self) {
+        let ahead = self.owed + self.buffer().bytes().len();
+        if ahead > 0 && (self.rewind)(&mut self.file, ahead).is_ok() {
+            self.buffer().clear();
+            self.owed = 0;
+        }
     }
 }
 
