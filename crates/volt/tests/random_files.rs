@@ -5,6 +5,9 @@
 //! nothing; for others the standard library's file is put to where Volt's says that it is, which has to be possible.
 #![allow(clippy::disallowed_methods, reason = "a test")]
 
+#[path = "support/random.rs"]
+mod random;
+
 use std::fs::File as StdFile;
 use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 
@@ -277,15 +280,8 @@ fn play(opened: Opened, length: usize, steps: Vec<Step>) {
     assert_eq!(volt, std);
 }
 
-/// Instrumented, each program takes ten times as long.
-fn config() -> ProptestConfig {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    let cases = if cfg!(volt_tsan) { config.cases / 8 } else { config.cases };
-    ProptestConfig { cases, ..config }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random::config())]
 
     #[test]
     fn a_file_does_what_one_of_the_standard_library_does(

@@ -7,9 +7,12 @@
 //! only one at a time does something, and those that it wakes note that and wait for their turn.
 //!
 //! Compared are Tokio, Volt on one thread, and Volt in simulations of several workers, with random orders of their
-//! steps. `PROPTEST_CASES` sets how many programs.
+//! steps.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "a test")]
+
+#[path = "support/random.rs"]
+mod random;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -43,6 +46,8 @@ enum Op {
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     Sleep(u64),
+    /// One that is put off before it ends.
+    SleepOn(u64, u64),
     Yield(u32),
     Burst(u32),
     Lock(usize),
@@ -64,6 +69,7 @@ enum Wait {
     Answer,
     Join(usize),
     JoinNext,
+    Shutdown,
     Tick,
 }
 
@@ -93,6 +99,7 @@ enum Act {
     SendUnbounded(u32),
     Publish(u32),
     Subscribe,
+    Resubscribe,
     Unsubscribe,
     Watch,
     Unwatch,
@@ -140,6 +147,7 @@ fn free_waits() -> impl Strategy<Value = Wait> {
     let index = 0..2_usize;
     prop_oneof![
         2 => (0..4_u64).prop_map(Wait::Sleep),
+        1 => (0..4_u64, 0..4_u64).prop_map(|(first, then)| Wait::SleepOn(first, then)),
         1 => (1..4_u32).prop_map(Wait::Yield),
         3 => index.clone().prop_map(Wait::Notified),
         4 => (index.clone(), 0..9_u32).prop_map(|(index, value)| Wait::Send(index, value)),
@@ -151,6 +159,7 @@ fn free_waits() -> impl Strategy<Value = Wait> {
         2 => Just(Wait::Answer),
         3 => (0..4_usize).prop_map(Wait::Join),
         3 => Just(Wait::JoinNext),
+        1 => Just(Wait::Shutdown),
         2 => Just(Wait::Tick),
     ]
 }
@@ -164,11 +173,16 @@ fn waits() -> impl Strategy<Value = Wait> {
         3 => index.clone().prop_map(Wait::Write),
         4 => (index.clone(), 0..4_u32).prop_map(|(index, permits)| Wait::Acquire(index, permits)),
         2 => (index.clone(), any::<bool>()).prop_map(|(index, is_error)| Wait::Once(index, is_error)),
-        2 => index.clone().prop_map(Wait::Reserve),
         4 => index.prop_map(Wait::Recv),
         2 => (0..4_usize).prop_map(Wait::RecvUnbounded),
     ];
     prop_oneof![free_waits(), others]
+}
+
+/// Also for a place in a channel: not for tasks that may be cancelled. Whoever waits for the place, another one for its message, and one
+/// for the end of the task, or for what else it held, would be woken one after the other, or not.
+fn all_waits() -> impl Strategy<Value = Wait> {
+    prop_oneof![14 => waits(), 1 => (0..2_usize).prop_map(Wait::Reserve)]
 }
 
 fn acts() -> impl Strategy<Value = Act> {
@@ -197,6 +211,7 @@ fn acts() -> impl Strategy<Value = Act> {
         3 => value.clone().prop_map(Act::SendUnbounded),
         4 => value.clone().prop_map(Act::Publish),
         3 => Just(Act::Subscribe),
+        1 => Just(Act::Resubscribe),
         1 => Just(Act::Unsubscribe),
         2 => Just(Act::Watch),
         1 => Just(Act::Unwatch),
@@ -245,7 +260,7 @@ fn programs() -> impl Strategy<Value = Program> {
     // Several of these may be cancelled at once, in any order.
     let child_in_set = vec(ops(free_waits().boxed()), 0..8);
     let op = prop_oneof![
-        8 => ops(waits().boxed()),
+        8 => ops(all_waits().boxed()),
         1 => child.prop_map(|ops| Op::Do(Act::Spawn(ops))),
         1 => child_in_set.prop_map(|ops| Op::Do(Act::SpawnInSet(ops))),
     ];
@@ -271,15 +286,8 @@ fn in_a_simulation(program: &Program, workers: usize, seed: u64) -> Vec<Event> {
     Sim::new(seed).workers(workers).run(on_volt::play(program)).unwrap()
 }
 
-/// Instrumented, each program takes ten times as long.
-fn config() -> ProptestConfig {
-    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
-    let cases = if cfg!(volt_tsan) { config.cases / 8 } else { config.cases };
-    ProptestConfig { cases, ..config }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(random::config())]
 
     #[test]
     fn programs_do_on_volt_what_they_do_on_tokio(program in programs(), seed in any::<u64>()) {

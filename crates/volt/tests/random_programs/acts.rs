@@ -137,6 +137,17 @@ impl Me {
                 self.broadcast.put(world.broadcast.subscribe());
                 "subscribed".to_owned()
             }
+            Act::Resubscribe => {
+                let receiver = self.broadcast.take();
+                let (mut other, left) = match receiver.as_deref() {
+                    Some(receiver) => (receiver.resubscribe(), receiver.len()),
+                    None => return "no receiver".to_owned(),
+                };
+                drop(receiver);
+                let is_empty = other.try_recv() == Err(broadcast::error::TryRecvError::Empty);
+                self.broadcast.put(other);
+                format!("resubscribed: {left} {is_empty}")
+            }
             Act::Unsubscribe => {
                 self.broadcast.clear();
                 format!("{} left", world.broadcast.receiver_count())
@@ -233,7 +244,7 @@ impl Me {
                 }
                 "reset".to_owned()
             }
-            Act::Panic => resume_unwind(Box::new(self.id)),
+            Act::Panic => unreachable!("it is done at the end"),
         }
     }
 }

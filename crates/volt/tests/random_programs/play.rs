@@ -231,32 +231,50 @@ impl Drop for Me {
 }
 
 async fn play_task(me: Me, ops: Vec<Op>) -> u64 {
+    let mut is_panic = false;
     sleep_until(me.later(0)).await;
     for op in ops {
-        let what = match op {
-            Op::Do(act) => me.act(act),
-            Op::Wait(what, None) => me.wait(what).await,
-            Op::Wait(what, Some(limit)) => timeout_at(me.limit(limit), me.wait(what))
-                .await
-                .unwrap_or_else(|_| "too late".to_owned()),
-            Op::Either(one, other, limit) => rt::select! {
-                biased;
-                what = me.wait(one) => what,
-                what = me.wait(other) => format!("the other: {what}"),
-                () = sleep_until(me.limit(limit)) => "neither".to_owned(),
-            },
-            Op::Both(one, other, limit) => {
-                let both =
-                    async { rt::join!(me.wait(one), rt::task::unconstrained(me.wait(other))) };
-                timeout_at(me.limit(limit), both)
-                    .await
-                    .map_or_else(|_| "too late".to_owned(), |what| format!("{what:?}"))
-            }
-        };
-        me.note(what);
+        is_panic = matches!(op, Op::Do(Act::Panic));
+        if is_panic {
+            break;
+        }
+        me.play(op).await;
+    }
+    // One after the other, so that one waiter at a time is woken.
+    while me.let_go(0).is_some() {
         sleep_until(me.later(0)).await;
     }
+    if is_panic {
+        resume_unwind(Box::new(me.id));
+    }
     me.id
+}
+
+impl Me {
+    async fn play(&self, op: Op) {
+        let what = match op {
+            Op::Do(act) => self.act(act),
+            Op::Wait(what, None) => self.wait(what).await,
+            Op::Wait(what, Some(limit)) => {
+                let what = timeout_at(self.limit(limit), self.wait(what)).await;
+                what.unwrap_or_else(|_| "too late".to_owned())
+            }
+            Op::Either(one, other, limit) => rt::select! {
+                biased;
+                what = self.wait(one) => what,
+                what = self.wait(other) => format!("the other: {what}"),
+                () = sleep_until(self.limit(limit)) => "neither".to_owned(),
+            },
+            Op::Both(one, other, limit) => {
+                let other = rt::task::unconstrained(self.wait(other));
+                let both = async { rt::join!(self.wait(one), other) };
+                let what = timeout_at(self.limit(limit), both).await;
+                what.map_or_else(|_| "too late".to_owned(), |what| format!("{what:?}"))
+            }
+        };
+        self.note(what);
+        sleep_until(self.later(0)).await;
+    }
 }
 
 fn lagged(error: broadcast::error::RecvError) -> u64 {

@@ -9,6 +9,18 @@ impl Me {
                 sleep_until(self.later(rounds)).await;
                 "slept".to_owned()
             }
+            Wait::SleepOn(first, then) => {
+                let mut sleep = std::pin::pin!(sleep_until(self.later(first)));
+                let is_over = rt::select! {
+                    biased;
+                    () = sleep.as_mut() => true,
+                    () = sleep_until(self.later(1)) => false,
+                };
+                sleep.as_mut().reset(self.later(then));
+                let was_elapsed = sleep.is_elapsed();
+                sleep.await;
+                format!("slept on {is_over} {was_elapsed}")
+            }
             Wait::Yield(times) => {
                 for _ in 0..times {
                     yield_now().await;
@@ -144,6 +156,11 @@ impl Me {
             Wait::JoinNext => {
                 let Some(mut set) = self.set.take() else { return "taken".to_owned() };
                 set.join_next().await.map_or_else(|| "an empty set".to_owned(), joined)
+            }
+            Wait::Shutdown => {
+                let Some(mut set) = self.set.take() else { return "taken".to_owned() };
+                set.shutdown().await;
+                format!("{} left", set.len())
             }
             Wait::Tick => {
                 let Some(mut ticks) = self.ticks.take() else { return "taken".to_owned() };
