@@ -537,22 +537,20 @@ impl Connection {
     }
 
     /// Waits until the system has passed on all that was written to TCP. Of many small segments it keeps some back until others
-    /// are acknowledged, which takes its time, and the clock of the runtimes does not know. A connection that was reset does so for
-    /// ever.
+    /// are acknowledged, which takes its time, and the clock of the runtimes does not know.
     fn settle(&self) {
-        const PATIENCE: Duration = Duration::from_millis(250);
         let pause = || std::thread::sleep(Duration::from_millis(1));
-        lock(&self.sockets).retain(|&socket| {
+        for &socket in &*lock(&self.sockets) {
             let begin = std::time::Instant::now();
-            let mut has_unsent = unsent(socket) > 0;
-            while has_unsent && begin.elapsed() < PATIENCE {
+            while has_unsent(socket) {
                 pause();
-                has_unsent = unsent(socket) > 0;
-                // What was sent by another thread of the system may be under way for a bit longer.
-                pause();
+                if !has_unsent(socket) {
+                    // What was sent by another thread of the system may be under way for a bit longer.
+                    pause();
+                }
+                assert!(begin.elapsed() < Duration::from_secs(20), "not sent");
             }
-            !has_unsent
-        });
+        }
     }
 
     fn is_tcp(&self) -> bool {
@@ -560,13 +558,21 @@ impl Connection {
     }
 }
 
-/// How much of what was written to `socket` has not been sent. Nothing, if it is closed by now.
-fn unsent(socket: RawFd) -> i32 {
+/// Whether something that was written to `socket` has not been sent, and the connection has not been reset.
+fn has_unsent(socket: RawFd) -> bool {
     const SIOCOUTQNSD: libc::c_ulong = 0x894b;
+    const CLOSED: u8 = 7;
     let mut count = 0;
-    // SAFETY: with this number the system writes a number to that place, or it is an error.
-    let result = unsafe { libc::ioctl(socket, SIOCOUTQNSD as _, &raw mut count) };
-    if result == 0 { count } else { 0 }
+    // SAFETY: with this number the system writes a number to that place, or it is an error, as with what is no such socket.
+    let counted = unsafe { libc::ioctl(socket, SIOCOUTQNSD as _, &raw mut count) };
+    if counted != 0 || count == 0 {
+        return false;
+    }
+    let (mut state, mut size) = (CLOSED, 1);
+    let place = (&raw mut state).cast();
+    // SAFETY: the system writes at most `size` bytes, the first of what is known of the connection, to that place.
+    unsafe { libc::getsockopt(socket, libc::IPPROTO_TCP, libc::TCP_INFO, place, &raw mut size) };
+    state != CLOSED
 }
 
 fn tcp_pair() -> [TcpStream; 2] {

@@ -68,6 +68,11 @@ impl World {
         shared.or_else(|| self.writing(end).map(Target::Stream))
     }
 
+    /// What is in memory is copied bit by bit, as much at once as the scheduler likes.
+    fn may_copy(&self, end: usize) -> bool {
+        self.exchanges || !matches!(self.connection(end).kind, Kind::Memory(_))
+    }
+
     /// What is next to be written. What is not written after all leaves a gap.
     fn bytes(&self, end: usize, count: usize) -> Vec<u8> {
         let count = if self.connection(end).is_tcp() { count.min(FEW) } else { count };
@@ -157,6 +162,9 @@ impl Me {
                 got(both.take(size as u64).read_to_end(&mut all).await, &all)
             }
             Wait::Copy(from, to, size) | Wait::CopyBuffered(from, to, size) => {
+                if !world.may_copy(from) {
+                    return taken();
+                }
                 let few = if world.connection(to).is_tcp() { size.min(FEW) } else { size };
                 let Some(mut from) = world.reading(from) else { return taken() };
                 let Some(mut to) = world.writing(to) else { return taken() };
@@ -164,13 +172,20 @@ impl Me {
                 done(if matches!(what, Wait::Copy(..)) {
                     rt::io::copy(&mut from, to.io()).await
                 } else {
-                    let mut from = BufReader::with_capacity(64, from);
+                    // Of what is read in several parts it is not told how much of it comes at once.
+                    let capacity = if world.exchanges { 64 } else { 20_000 };
+                    let mut from = BufReader::with_capacity(capacity, from);
                     rt::io::copy_buf(&mut from, to.io()).await
                 })
             }
             Wait::CopyBoth(one, other, size) => {
                 let (connection, beside) = (world.connection(one), world.connection(other));
-                if std::ptr::eq(connection, beside) || connection.is_tcp() != beside.is_tcp() {
+                let is_ring = std::ptr::eq(connection, beside);
+                if is_ring || !world.may_copy(one) || !world.may_copy(other) {
+                    return taken();
+                }
+                // Not more to TCP than there is room for.
+                if connection.is_tcp() != beside.is_tcp() {
                     return taken();
                 }
                 let Some(mut one) = world.end(one).whole.take() else { return taken() };
@@ -204,7 +219,8 @@ impl Me {
         world.end(end).split();
         let Some(mut source) = world.source(end) else { return taken() };
         let Some(mut target) = world.target(end) else { return taken() };
-        for number in 0..if world.exchanges { count } else { 1 } {
+        let most = if world.connection(end).is_tcp() { 9 } else { count };
+        for number in 0..if world.exchanges { count.min(most) } else { 1 } {
             for sends in [asks, !asks] {
                 let result = if sends {
                     write_all(&mut target, &world.bytes(end, size)).await
@@ -230,7 +246,8 @@ impl Me {
                 if connection.kind == Kind::Udp(Udp::Mortal) {
                     return taken();
                 }
-                ready(shared, interest(side), clears).await
+                // What is cleared and still there may be told of again, if a read was put off meanwhile.
+                ready(shared, interest(side), clears && !self.world.exchanges).await
             }
             (Some(Source::Stream(reader)), _) => match reader.socket() {
                 Socket::Tcp(stream) => stream.ready(interest(side)).await,
